@@ -1,0 +1,52 @@
+"""The softmax of a bag of tokens, forward and backward, from vectors over the vocabulary alone.
+
+With scores z and values gamma over the vocabulary, document i attends to token s with mass
+
+    A_is = C_is e^{z_s} / sum_u C_iu e^{z_u}        and returns        f_i = sum_s A_is gamma_s.
+
+`pool` computes f in O(nnz); its adjoint turns weights r over documents into the two vectors over the vocabulary that
+every gradient of the book is made of. No array with documents x length x dimension entries is ever built.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """A = diag(1/S) W diag(e), never formed, and the pooled values f = A gamma."""
+
+    W: sparse.csr_array
+    e: np.ndarray
+    S: np.ndarray
+    gamma: np.ndarray
+    f: np.ndarray
+
+    def adjoint(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(a, omega) with a_s = sum_i r_i A_is and omega_s = sum_i r_i A_is (gamma_s - f_i), both (|S|,)."""
+        r = r / self.S
+        a = self.e * (self.W.T @ r)
+        return a, a * self.gamma - self.e * (self.W.T @ (r * self.f))
+
+    def attention(self) -> sparse.csr_array:
+        """A itself, one row a document, one stored entry a distinct token: (n, |S|)."""
+        W = self.W
+        A = W.data * self.e[W.indices] / np.repeat(self.S, np.diff(W.indptr))
+        return sparse.csr_array((A, W.indices.copy(), W.indptr.copy()), shape=W.shape)
+
+
+def pool(C: sparse.csr_array, z: np.ndarray, gamma: np.ndarray) -> Pooled:
+    """Attention over the bags C (n, |S|) with scores z and values gamma, both (|S|,)."""
+    # One shift for all documents is safe while e^{z - max z} keeps clear of underflow everywhere. Otherwise each
+    # document is shifted by its own maximum, or one whose tokens all score low would become 0/0.
+    if np.ptp(z) <= -np.log(np.finfo(z.dtype).tiny) / 2:
+        W, e = C, np.exp(z - z.max())
+    else:
+        scores = z[C.indices]
+        shift = np.repeat(np.maximum.reduceat(scores, C.indptr[:-1]), np.diff(C.indptr))
+        W = sparse.csr_array((C.data * np.exp(scores - shift), C.indices, C.indptr), shape=C.shape)
+        e = np.ones_like(z)
+    S = W @ e  # two products with vectors: scipy's product with an (m, 2) array is slower than both together
+    return Pooled(W, e, S, gamma, (W @ (e * gamma)) / S)
