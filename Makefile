@@ -1,0 +1,43 @@
+# Everything starts here: `make book` and `make test` need only Python 3.11 or later, make and the package index.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: help setup book test nightly lab bench lock clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+setup: $(READY) ## create .venv with the locked environment (skipped while the lock is unchanged)
+
+$(READY): requirements.txt constraints.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or later is needed; name one with: make PYTHON=/path/to/python $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet -r requirements.txt -c constraints.txt
+	$(BIN)/pip install --quiet --no-deps -e .
+	@touch $@
+
+book: setup ## build the book, strictly, into _build/html
+	$(BIN)/jupyter-book build . -W -n --keep-going
+	@echo; echo "Open file://$(CURDIR)/_build/html/index.html"
+
+test: setup ## test the library, run every chapter, and check the built pages in a browser
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+nightly: setup ## the same with thousands of random cases a property
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+lab: setup ## open the chapters in JupyterLab
+	$(BIN)/jupyter lab book
+
+bench: setup ## measure: ratios in one run, with the agreement of what is compared
+	$(BIN)/python benchmarks/gradient.py
+
+lock: setup ## write constraints.txt anew from the environment in .venv
+	(echo "# The whole environment, as resolved from requirements.txt: make lock"; \
+	 $(BIN)/pip freeze --exclude-editable | sed 's/+cpu//') > constraints.txt
+
+clean: ## remove the built book and the executed chapters
+	rm -rf _build

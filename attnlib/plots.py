@@ -1,0 +1,70 @@
+"""The book's figures: one palette, one form for light and dark pages, and words for those who cannot see them.
+
+A figure is drawn once, as SVG put into the page. Its data keep the palette, whose colours stand out on white and on
+near-black; its ink (axes, labels, ticks) takes the colour of the surrounding text, whatever the page or the theme.
+"""
+
+import html
+import io
+import re
+from zlib import crc32
+
+import matplotlib.pyplot as plt
+import seaborn as sns
+
+BLUE, ORANGE, GREEN, PURPLE, GREY = PALETTE = ("#0072B2", "#D55E00", "#009E73", "#B8659A", "#7F7F7F")
+INK = "#010203"  # stands for the page's text colour until the figure is shown
+
+
+class Drawing:
+    """A finished figure: SVG for the page, with its description for screen readers."""
+
+    def __init__(self, svg: str, alt: str):
+        self.svg, self.alt = svg, alt
+
+    def _repr_html_(self) -> str:
+        return f'<div class="drawing">{self.svg}</div>'
+
+    def __repr__(self) -> str:
+        return f"Drawing({self.alt!r})"
+
+
+def axes(rows: int = 1, columns: int = 1, width: float = 7.0, height: float = 3.2, **options):
+    """A figure and its axes in the book's style."""
+    ink = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK)
+    rc = {"figure.constrained_layout.use": True, "axes.spines.top": False, "axes.spines.right": False, "font.size": 10}
+    legend = {"legend.frameon": False, "legend.labelcolor": INK}
+    sns.set_theme(style="ticks", palette=list(PALETTE), rc=ink | rc | legend)
+    return plt.subplots(rows, columns, figsize=(width, height), **options)
+
+
+def show(figure, alt: str) -> Drawing:
+    """The figure as the cell's output; `alt` says in words and numbers what it shows."""
+    if not alt.strip():
+        raise ValueError("alt is empty: say in words and numbers what the figure shows")
+    buffer = io.StringIO()
+    with plt.rc_context({"svg.hashsalt": alt, "svg.fonttype": "path"}):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    plt.close(figure)
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    prefix = f"d{crc32(alt.encode()):x}-"  # several figures share one page, and so one space of ids
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}", svg)
+    title = html.escape(alt, quote=True)
+    return Drawing(svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1), alt)
+
+
+def sentences(ax, documents, attention, values) -> None:
+    """Draw token lists one below the other, each word boxed: blue or orange by the sign of its value, and the more
+    solid the more attention it gets. `attention` and `values` have one number a word, one list a document."""
+    for row, (words, masses, signs) in enumerate(zip(documents, attention, values)):
+        x = 0.0
+        for word, mass, value in zip(words, masses, signs):
+            wide = 0.62 * len(word) + 0.6
+            colour = BLUE if value > 0 else ORANGE
+            ax.add_patch(plt.Rectangle((x, -row - 0.38), wide, 0.76, color=colour, alpha=0.9 * mass, lw=0))
+            ax.text(x + wide / 2, -row, word, ha="center", va="center", family="monospace", fontsize=9)
+            x += wide + 0.15
+    longest = max(sum(0.62 * len(word) + 0.75 for word in words) for words in documents)
+    ax.set(xlim=(0, longest), ylim=(-len(documents) + 0.4, 0.6))
+    ax.axis("off")
