@@ -1,17 +1,18 @@
 """The door: every array is checked once, on entry, and refused with the argument and the row that is wrong."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from scipy import sparse
 
 
 def floats(name: str, x, shape: tuple) -> np.ndarray:
-    """`x` as a finite float array of the given shape, where None leaves a side free; float32 and float64 are kept."""
-    x = np.asarray(x)
-    if x.dtype not in (np.float32, np.float64):
-        try:
-            x = x.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} holds something that is not a number: {error}") from error
+    """A copy of `x` as a finite float array of the given shape, where None leaves a side free; float32 is kept."""
+    try:
+        x = np.array(x)
+        x = x if x.dtype in (np.float32, np.float64) else x.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} holds something that is not a number: {error}") from error
     wanted = tuple("any" if side is None else side for side in shape)
     if x.ndim != len(shape) or any(side not in (None, got) for side, got in zip(shape, x.shape)):
         raise ValueError(f"{name} has shape {x.shape}, but shape {wanted} is needed")
@@ -24,7 +25,9 @@ def counts(C) -> sparse.csr_array:
     """`C` as a canonical float64 csr array of whole, non-negative counts with no empty row."""
     if not sparse.issparse(C):
         C = floats("counts", C, (None, None))
-    C = sparse.csr_array(C, dtype=np.float64, copy=True)
+    if C.ndim != 2:
+        raise ValueError(f"counts has shape {C.shape}, but two sides are needed: documents and tokens")
+    C = sparse.csr_array(C.astype(np.float64))  # a copy, and wide before repeated entries are added up
     C.sum_duplicates()
     rows = np.repeat(np.arange(C.shape[0]), np.diff(C.indptr))
     for wrong, what in (
@@ -47,7 +50,10 @@ def counts(C) -> sparse.csr_array:
 
 def labels(y, n: int) -> np.ndarray:
     """`y` as n float64 labels, each +1 or -1."""
-    y = np.asarray(y)
+    try:
+        y = np.asarray(y)
+    except ValueError as error:
+        raise ValueError(f"labels holds something that is not a label: {error}") from error
     if y.shape != (n,):
         raise ValueError(f"labels has shape {y.shape}, but there are {n} documents: shape ({n},) is needed")
     wrong = np.flatnonzero(~np.isin(y, (-1, 1)))
@@ -59,8 +65,8 @@ def labels(y, n: int) -> np.ndarray:
 
 def vocabulary(words, size: int | None = None) -> tuple[str, ...]:
     """`words` as a tuple of distinct strings, `size` of them if given."""
-    if isinstance(words, str):
-        raise ValueError("vocabulary is one string; a sequence of strings is needed")
+    if isinstance(words, (str, set, frozenset)) or not isinstance(words, Iterable):
+        raise ValueError(f"vocabulary is of type {type(words).__name__}; an ordered sequence of strings is needed")
     words = tuple(str(word) if isinstance(word, str) else word for word in words)
     for s, word in enumerate(words):
         if not isinstance(word, str):

@@ -63,7 +63,9 @@ class Corpus:
     @cached_property
     def lengths(self) -> np.ndarray:
         """T_i, the tokens of each document: (n,)."""
-        return self.counts.sum(axis=1)
+        lengths = self.counts.sum(axis=1)
+        lengths.flags.writeable = False
+        return lengths
 
     def counts_as(self, dtype) -> sparse.csr_array:
         """C in the precision of a model; the float32 copy is made once and shares its index arrays."""
@@ -79,8 +81,9 @@ class Corpus:
         """Documents that are already lists of tokens; a token outside a given vocabulary is an error."""
         documents = list(documents)
         for i, document in enumerate(documents):
-            if isinstance(document, str):
-                raise ValueError(f"documents[{i}] is a string; pass lists of tokens, or use Corpus.from_texts")
+            if isinstance(document, str) or not hasattr(document, "__len__"):
+                kind = type(document).__name__
+                raise ValueError(f"documents[{i}] is of type {kind}; pass lists of tokens, or use Corpus.from_texts")
             if len(document) == 0:
                 raise ValueError(f"documents[{i}] is empty: every document needs a token")
             for token in document:
@@ -104,6 +107,8 @@ class Corpus:
         Words outside the vocabulary are not counted. A text with no known word has no attention to speak of: it is
         left out, a warning says so, and `left_out` names it.
         """
+        if isinstance(texts, str):
+            raise ValueError("texts is one string; a sequence of strings is needed")
         texts = list(texts)
         for i, text in enumerate(texts):
             if not isinstance(text, str):
@@ -111,6 +116,8 @@ class Corpus:
         y = checks.labels(labels, len(texts))
         C, vocabulary = _count([tokenize(text) for text in texts], vocabulary, min_documents, max_vocabulary)
         kept = np.diff(C.indptr) > 0
+        if not kept.any():
+            raise ValueError(f"vocabulary knows no word of any of the {len(texts)} texts")
         left_out = tuple(np.flatnonzero(~kept).tolist())
         if left_out:
             first = ", ".join(map(str, left_out[:5])) + (", ..." if len(left_out) > 5 else "")
@@ -131,6 +138,7 @@ def _count(documents, vocabulary, min_documents=1, max_vocabulary=None):
         vocabulary=vocabulary,
         min_df=min_documents,
         max_features=max_vocabulary,
+        lowercase=False,
         dtype=np.float64,
     )
     try:

@@ -49,17 +49,18 @@ class SelectionProblem:
     def from_sequences(cls, X, labels, v, W=None) -> "SelectionProblem":
         """Sequences X (n, T, d), head v (d,), key map W (k, d) or None for the identity: keys X W', values X v.
 
-        Token t of sequence i is row i * T + t.
+        Token t of sequence i is row i * T + t. Equal tokens get equal keys and values to the last bit: the products are
+        taken once for each distinct token, as a blocked product may round equal rows differently.
         """
         X = checks.floats("X", X, (None, None, None)).astype(np.float64, copy=False)
         n, T, d = X.shape
         if T == 0:
             raise ValueError("X has sequences of length 0: every document needs a token")
-        tokens = X.reshape(n * T, d)
+        tokens, row = np.unique(X.reshape(n * T, d), axis=0, return_inverse=True)
         keys = tokens if W is None else tokens @ checks.floats("W", W, (None, d)).T
         indptr = np.arange(0, n * T + 1, T)
         C = sparse.csr_array((np.ones(n * T), np.arange(n * T), indptr), shape=(n, n * T))
-        return cls(keys, tokens @ checks.floats("v", v, (d,)), C, labels)
+        return cls(keys[row], (tokens @ checks.floats("v", v, (d,)))[row], C, labels)
 
     def logits(self, p) -> np.ndarray:
         """f_i: (n,)."""
@@ -89,6 +90,7 @@ class SelectionProblem:
 
         where f_i - gamma_u = (gamma_r - gamma_u) - delta_i and delta_i = sum_u A_iu (gamma_r - gamma_u), which is
         kept as e^{m_i} D_i: where gamma_u = gamma_r it is all there is, and may be far below the smallest float.
+        A token whose key is K_r itself adds exactly 0, and is left out lest its weight drown the others.
         """
         K, gamma, y, i, u = self.keys, self.values, self.labels, self._documents, self.counts.indices
         z = K @ self._p(p)
@@ -104,16 +106,16 @@ class SelectionProblem:
         log_g = -np.logaddexp(0, y * (gamma[best] - delta))
         log_w = log_A + log_g[i] + np.where(differs, 0.0, m[i])
         w = y[i] * np.where(differs, gap - delta[i], -D[i]) / len(y)
-        live = (w != 0) & (u != best[i])
+        live = (w != 0) & (self._distinct_key[u] != self._distinct_key[best[i]])
         if not live.any():
-            raise ValueError("grad L is 0: in every document all tokens have one value, or there is only one token")
+            raise ValueError("grad L is 0: in every document all tokens have one value, or all have one key")
         top = log_w[live].max()
         w = np.where(live, w * np.exp(np.minimum(log_w - top, 0.0)), 0.0)
         omega = np.bincount(best[i], w, len(gamma)) - np.bincount(u, w, len(gamma))
         G = omega @ K
         norm = np.linalg.norm(G)
-        if norm == 0:
-            raise ValueError("grad L is 0 at this p: no direction of descent")
+        if norm <= np.finfo(float).eps * np.abs(w).sum() * np.abs(K).max():
+            raise ValueError("grad L is 0 to rounding at this p: no direction of descent")
         return G / norm, float(top + np.log(norm))
 
     def best_token(self, z) -> np.ndarray:
@@ -134,6 +136,11 @@ class SelectionProblem:
     def _documents(self) -> np.ndarray:
         """The document of each stored count."""
         return np.repeat(np.arange(self.counts.shape[0]), np.diff(self.counts.indptr))
+
+    @cached_property
+    def _distinct_key(self) -> np.ndarray:
+        """The number of each row's key among the distinct keys."""
+        return np.unique(self.keys, axis=0, return_inverse=True)[1]
 
     def _max(self, x) -> np.ndarray:
         return np.maximum.reduceat(x, self.counts.indptr[:-1])
