@@ -17,13 +17,15 @@ INK = "#010203"  # stands for the page's text colour until the figure is shown
 
 
 class Drawing:
-    """A finished figure: SVG for the page, with its description for screen readers."""
+    """A finished figure: markup for the page, with its description for screen readers."""
 
-    def __init__(self, svg: str, alt: str):
-        self.svg, self.alt = svg, alt
+    def __init__(self, markup: str, alt: str):
+        if not alt.strip():
+            raise ValueError("alt is empty: say in words and numbers what the figure shows")
+        self.markup, self.alt = markup, alt
 
     def _repr_html_(self) -> str:
-        return f'<div class="drawing">{self.svg}</div>'
+        return f'<div class="drawing" role="img" aria-label="{html.escape(self.alt, quote=True)}">{self.markup}</div>'
 
     def __repr__(self) -> str:
         return f"Drawing({self.alt!r})"
@@ -40,8 +42,6 @@ def axes(rows: int = 1, columns: int = 1, width: float = 7.0, height: float = 3.
 
 def show(figure, alt: str) -> Drawing:
     """The figure as the cell's output; `alt` says in words and numbers what it shows."""
-    if not alt.strip():
-        raise ValueError("alt is empty: say in words and numbers what the figure shows")
     buffer = io.StringIO()
     with plt.rc_context({"svg.hashsalt": alt, "svg.fonttype": "path"}):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
@@ -50,21 +50,17 @@ def show(figure, alt: str) -> Drawing:
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
     prefix = f"d{crc32(alt.encode()):x}-"  # several figures share one page, and so one space of ids
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}", svg)
-    title = html.escape(alt, quote=True)
-    return Drawing(svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1), alt)
+    return Drawing(svg, alt)
 
 
-def sentences(ax, documents, attention, values) -> None:
-    """Draw token lists one below the other, each word boxed: blue or orange by the sign of its value, and the more
-    solid the more attention it gets. `attention` and `values` have one number a word, one list a document."""
-    for row, (words, masses, signs) in enumerate(zip(documents, attention, values)):
-        x = 0.0
+def sentences(documents, attention, values, heading: str) -> str:
+    """Token lists as HTML, one below the other under a heading, each word boxed: blue or orange by the sign of its
+    value, and the more solid the more attention it gets. `attention` and `values` hold one number a word."""
+    lines = []
+    for words, masses, signs in zip(documents, attention, values):
+        boxes = []
         for word, mass, value in zip(words, masses, signs):
-            wide = 0.62 * len(word) + 0.6
-            colour = BLUE if value > 0 else ORANGE
-            ax.add_patch(plt.Rectangle((x, -row - 0.38), wide, 0.76, color=colour, alpha=0.9 * mass, lw=0))
-            ax.text(x + wide / 2, -row, word, ha="center", va="center", family="monospace", fontsize=9)
-            x += wide + 0.15
-    longest = max(sum(0.62 * len(word) + 0.75 for word in words) for words in documents)
-    ax.set(xlim=(0, longest), ylim=(-len(documents) + 0.4, 0.6))
-    ax.axis("off")
+            colour = (BLUE if value > 0 else ORANGE) + f"{round(230 * mass):02x}"
+            boxes.append(f'<span style="background:{colour}">{html.escape(word)}</span>')
+        lines.append(f"<p>{' '.join(boxes)}</p>")
+    return f'<div class="sentences"><p>{html.escape(heading)}</p>{"".join(lines)}</div>'
