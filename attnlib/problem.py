@@ -99,8 +99,7 @@ class SelectionProblem:
         log_A -= np.log(self._sum(np.exp(log_A)))[i]
         gap = gamma[best][i] - gamma[u]
         differs = gap != 0
-        m = self._max(np.where(differs, log_A, -np.inf))
-        m[np.isneginf(m)] = 0.0  # a document whose tokens all have one value: every gap is 0, and so is D
+        m = self._max(np.where(differs, log_A, -np.inf))  # -inf if all have one value: D is then 0
         D = self._sum(np.exp(np.where(differs, log_A - m[i], -np.inf)) * gap)
         delta = np.exp(m) * D
         log_g = -np.logaddexp(0, y * (gamma[best] - delta))

@@ -17,7 +17,7 @@ class PaddedAttention(nn.Module):
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """ids and mask (n, T) to f (n,)."""
-        X = self.E[ids]  # (n, T, d): the array the closed forms never build
+        X = nn.functional.embedding(ids, self.E)  # (n, T, d): the array the closed forms never build
         attention = torch.softmax((X @ self.p).masked_fill(~mask, -torch.inf), dim=1)
         return (attention.unsqueeze(-1) * X).sum(dim=1) @ self.v
 

@@ -116,6 +116,13 @@ def test_the_bound_of_a_wild_start_is_infinite_not_nan():
         assert remainder_bound(model, Corpus([[1, 0]], [1], ["used", "unused"])).tolist() == [np.inf, 0.0]
 
 
+def test_the_bound_of_a_float32_model_does_not_overflow():
+    model = Attention(np.array([[50.0]]), [1.0], [1.0])
+    small = Attention(*(x.astype(np.float32) for x in (model.E, model.p, model.v)))
+    corpus = Corpus([[1]], [1], ["a"])
+    np.testing.assert_allclose(remainder_bound(small, corpus), remainder_bound(model, corpus), rtol=1e-5)
+
+
 def test_first_order_term_of_the_remainder():
     rng = np.random.default_rng(3)
     corpus = Corpus(rng.integers(0, 4, (30, 8)) + np.eye(30, 8), np.sign(rng.standard_normal(30)), list("abcdefgh"))

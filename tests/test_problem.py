@@ -190,15 +190,13 @@ def test_from_sequences_with_a_key_map(data):
     np.testing.assert_allclose(mapped.gradient(p), W @ plain.gradient(W.T @ p), atol=1e-12)
 
 
-@pytest.mark.parametrize("W", [None, np.random.default_rng(1).standard_normal((3, 7))])
+@pytest.mark.parametrize("W", [None, np.random.default_rng(1).standard_normal((3, 33))])
 def test_equal_tokens_of_a_sequence_stay_equal(W):
     rng = np.random.default_rng(0)
-    for T in range(2, 12):
-        X = rng.standard_normal((1, T, 7))
-        X[0, -1] = X[0, 0]
-        problem = SelectionProblem.from_sequences(X, [1], rng.standard_normal(7), W)
-        np.testing.assert_array_equal(problem.keys[-1], problem.keys[0])
-        assert problem.values[-1] == problem.values[0]
+    for T in range(2, 40):  # a product of 39 equal rows of 33 numbers with a vector often rounds them in two ways
+        X = np.tile(rng.standard_normal(33), (1, T, 1))
+        problem = SelectionProblem.from_sequences(X, [1], rng.standard_normal(33), W)
+        assert len(np.unique(problem.keys, axis=0)) == len(np.unique(problem.values)) == 1
 
 
 @given(corpora(), st.data())
@@ -215,7 +213,8 @@ def test_direction_is_refused_where_the_gradient_is_zero():
     one_token = SelectionProblem([[1.0], [2.0]], [3.0, 4.0], [[5, 0], [0, 1]], [1, -1])
     one_key = SelectionProblem([[1.0], [1.0]], [3.0, 4.0], [[5, 1]], [1])
     opposite = SelectionProblem([[0.1, 0.3], [0.7, 0.9]], [-1.0, 1.0], [[1, 1], [1, 1]], [1, -1])
-    for problem in (one_value, one_token, one_key, opposite):
+    stationary = SelectionProblem([[0.1], [0.2], [0.3], [0.0]], [1.0, 1.0, -1.0, -1.0], [[1, 1, 1, 1]], [1])  # 1e-17
+    for problem in (one_value, one_token, one_key, opposite, stationary):
         with pytest.raises(ValueError, match="grad L is 0"):
             problem.direction(np.zeros(problem.keys.shape[1]))
         np.testing.assert_allclose(problem.gradient(np.zeros(problem.keys.shape[1])), 0, atol=1e-16)
