@@ -58,9 +58,8 @@ def remainder_bound(model: Attention, corpus: Corpus) -> np.ndarray:
         |R_s| <= q_s [ |v| ((e^{2 eps_z} - 1)/2 + e^{2 eps_z} eps_g/4) + |p| e^{2 eps_z} 2 eps_g (1/2 + eps_g/4) ].
     """
     eps_z, eps_g = (np.abs(x).max().astype(np.float64) for x in (model.z, model.gamma))
-    q = frequency(corpus)
-    with np.errstate(over="ignore"):  # an infinite bound is a true one
-        stretch = np.exp(2 * eps_z)
-        along_v = np.linalg.norm(model.v) * (np.expm1(2 * eps_z) / 2 + stretch * eps_g / 4)
-        along_p = np.linalg.norm(model.p) * stretch * 2 * eps_g * (1 / 2 + eps_g / 4)
-    return np.multiply(q, along_v + along_p, out=np.zeros_like(q), where=q > 0)
+    along_v = np.linalg.norm(model.v) * (-np.expm1(-2 * eps_z) / 2 + eps_g / 4)
+    along_p = np.linalg.norm(model.p) * 2 * eps_g * (1 / 2 + eps_g / 4)
+    rest = frequency(corpus) * (along_v + along_p)
+    with np.errstate(over="ignore"):  # an infinite bound is a true one, and times 0 it is 0
+        return np.multiply(rest, np.exp(2 * eps_z), out=np.zeros_like(rest), where=rest > 0)

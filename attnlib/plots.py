@@ -10,6 +10,7 @@ import re
 from zlib import crc32
 
 import matplotlib.pyplot as plt
+import numpy as np
 import seaborn as sns
 
 BLUE, ORANGE, GREEN, PURPLE, GREY = PALETTE = ("#0072B2", "#D55E00", "#009E73", "#B8659A", "#7F7F7F")
@@ -54,13 +55,13 @@ def show(figure, alt: str) -> Drawing:
 
 
 def sentences(documents, attention, values, heading: str) -> str:
-    """Token lists as HTML, one below the other under a heading, each word boxed: blue or orange by the sign of its
-    value, and the more solid the more attention it gets. `attention` and `values` hold one number a word."""
+    """Token lists as HTML, one below the other under a heading, each word boxed: blue, orange or grey by the sign of
+    its value, and the more solid the more attention it gets. `attention` and `values` hold one number a word."""
     lines = []
     for words, masses, signs in zip(documents, attention, values):
         boxes = []
         for word, mass, value in zip(words, masses, signs):
-            colour = (BLUE if value > 0 else ORANGE) + f"{round(230 * mass):02x}"
+            colour = {1: BLUE, -1: ORANGE, 0: GREY}[np.sign(value)] + f"{round(230 * mass):02x}"
             boxes.append(f'<span style="background:{colour}">{html.escape(word)}</span>')
         lines.append(f"<p>{' '.join(boxes)}</p>")
     return f'<div class="sentences"><p>{html.escape(heading)}</p>{"".join(lines)}</div>'
