@@ -36,10 +36,8 @@ def bags(n, m, d, seed):
 
 def all_differences(problem, sets):
     """The differences written as the definition says, with repeats."""
-    C = problem.counts.toarray()
-    return np.array(
-        [problem.keys[s] - problem.keys[u] for i, S in enumerate(sets) for s in S for u in np.flatnonzero(C[i]) if u not in S]
-    )
+    K, tokens = problem.keys, [np.flatnonzero(row) for row in problem.counts.toarray()]
+    return np.array([K[s] - K[u] for S, X in zip(sets, tokens) for s in S for u in X if u not in S])
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -55,7 +53,8 @@ def test_against_slsqp_osqp_and_scs(shape, seed):
         assert np.linalg.norm(x.value) * solution.margin == pytest.approx(1, abs=1e-5)
     if shape[2] <= 10:
         ranked = {"type": "ineq", "fun": lambda p: A @ p - 1, "jac": lambda p: A}
-        other = minimize(lambda p: p @ p / 2, 2 * solution.p, jac=lambda p: p, constraints=ranked, options={"ftol": 1e-15})
+        start, options = np.linalg.pinv(A) @ np.full(len(A), 2.0), {"ftol": 1e-15, "maxiter": 1000}
+        other = minimize(lambda p: p @ p / 2, start, jac=lambda p: p, constraints=ranked, options=options)
         assert np.linalg.norm(other.x - solution.p) * solution.margin < 1e-5
 
 
@@ -219,7 +218,8 @@ def test_small_and_trivial_cases():
     assert solution.p == pytest.approx([2.0]) and solution.margin == pytest.approx(0.5)
     assert solution.constraints[solution.support].tolist() == [[2, 3]]
     single = SelectionProblem.from_sequences([[[3.0, 1.0]]], [1], [1.0, 0.0])
-    for trivial in (max_margin(single, [0]), max_margin(line, [{0, 1}, {2, 3}]), max_margin(line, [0, 2], relaxed=[0, 1])):
+    all_selected, all_relaxed = max_margin(line, [{0, 1}, {2, 3}]), max_margin(line, [0, 2], relaxed=[0, 1])
+    for trivial in (max_margin(single, [0]), all_selected, all_relaxed):
         assert not trivial.p.any() and trivial.margin == np.inf
         assert trivial.certificate().worst == 0
     # a pair that one document relaxes and another does not is not relaxed
