@@ -2,16 +2,33 @@
 
 from .attention import Attention
 from .corpus import Corpus
+from .descent import descend, regularization_path
+from .flow import gradient_flow
+from .margin import label_margin, max_margin
 from .one_step import one_step, posterior_difference, remainder_bound, signed_frequency
+from .optimality import is_locally_optimal, neighbours, optimal_tokens, selected
 from .problem import SelectionProblem
+from .shortest import Infeasible
+from .sources import important_tokens
 
 __all__ = [
     "Attention",
     "Corpus",
+    "Infeasible",
     "SelectionProblem",
+    "descend",
+    "gradient_flow",
+    "important_tokens",
+    "is_locally_optimal",
+    "label_margin",
+    "max_margin",
+    "neighbours",
     "one_step",
+    "optimal_tokens",
     "posterior_difference",
+    "regularization_path",
     "remainder_bound",
+    "selected",
     "signed_frequency",
 ]
 __version__ = "0.1.0"

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from . import checks
 from .corpus import Corpus
-from .pooling import Pooled, pool
+from .pooling import Pooled, blas, pool
 from .problem import SelectionProblem
 
 
@@ -80,12 +80,13 @@ class Attention:
 
             -grad_E L = a v' + omega p',    -grad_p L = E' omega,    -grad_v L = E' a.
         """
-        pooled = self._pool(corpus)
-        y = corpus.labels.astype(self.E.dtype)
-        a, omega = pooled.adjoint(y * expit(-y * pooled.f) / -len(corpus))
-        coefficients = np.stack([a, omega], axis=1)
-        grad_v, grad_p = coefficients.T @ self.E
-        return Gradients(coefficients @ np.stack([self.v, self.p]), grad_p, grad_v)
+        with blas().limit(limits=1):
+            pooled = self._pool(corpus)
+            y = corpus.labels.astype(self.E.dtype)
+            a, omega = pooled.adjoint(y * expit(-y * pooled.f) / -len(corpus))
+            coefficients = np.stack([a, omega], axis=1)
+            grad_v, grad_p = coefficients.T @ self.E
+            return Gradients(coefficients @ np.stack([self.v, self.p]), grad_p, grad_v)
 
     def problem(self, corpus: Corpus) -> SelectionProblem:
         """Training p alone: the selection problem on keys E and values E v."""

@@ -8,10 +8,13 @@ With scores z and values gamma over the vocabulary, document i attends to token 
 every gradient of the book is made of. No array with documents x length x dimension entries is ever built.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import ThreadpoolController
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +30,9 @@ class Pooled:
     def adjoint(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(a, omega) with a_s = sum_i r_i A_is and omega_s = sum_i r_i A_is (gamma_s - f_i), both (|S|,)."""
         r = r / self.S
-        a = self.e * (self.W.T @ r)
-        return a, a * self.gamma - self.e * (self.W.T @ (r * self.f))
+        a, af = both(self.W.T, r, r * self.f)
+        a = self.e * a
+        return a, a * self.gamma - self.e * af
 
     def attention(self) -> sparse.csr_array:
         """A itself, one row a document, one stored entry a distinct token: (n, |S|)."""
@@ -48,5 +52,21 @@ def pool(C: sparse.csr_array, z: np.ndarray, gamma: np.ndarray) -> Pooled:
         shift = np.repeat(np.maximum.reduceat(scores, C.indptr[:-1]), np.diff(C.indptr))
         W = sparse.csr_array((C.data * np.exp(scores - shift), C.indices, C.indptr), shape=C.shape)
         e = np.ones_like(z)
-    S = W @ e  # two products with vectors: scipy's product with an (m, 2) array is slower than both together
-    return Pooled(W, e, S, gamma, (W @ (e * gamma)) / S)
+    S, N = both(W, e, e * gamma)
+    return Pooled(W, e, S, gamma, N / S)
+
+
+def both(W, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """W x and W y, for a large W side by side: scipy's products with vectors let other threads run, and its product with
+    an (m, 2) array is slower than both together."""
+    if W.nnz < 300_000:
+        return W @ x, W @ y
+    with ThreadPoolExecutor(1) as side:
+        other = side.submit(W.__matmul__, y)
+        return W @ x, other.result()
+
+
+@cache
+def blas() -> ThreadpoolController:
+    """For `with blas().limit(limits=1)`: threads of a dense product spin after it, on the cores the next step needs."""
+    return ThreadpoolController()

@@ -13,6 +13,7 @@ from scipy.special import expit
 
 from . import checks
 from .pooling import Pooled, pool
+from .tail import Tail, tail
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,71 +79,51 @@ class SelectionProblem:
         return omega @ self.keys
 
     def direction(self, p) -> np.ndarray:
-        """-grad L(p) / |grad L(p)|, right at any norm of p: (d,)."""
+        """-grad L(p) / |grad L(p)|: (d,), or one for each point of p (k, d). It never underflows; its error is what
+        rounding the scores costs, about 1e-16 times the largest."""
         return self.log_gradient(p)[0]
 
-    def log_gradient(self, p) -> tuple[np.ndarray, float]:
-        """The unit vector -grad L / |grad L| and log |grad L|, with every weight kept as a logarithm.
-
-        Reference-token form: with r the best-scoring token of document i,
-
-            -grad L = (1/n) sum_i g_i y_i sum_{u != r} A_iu (f_i - gamma_u) (K_r - K_u),
-
-        where f_i - gamma_u = (gamma_r - gamma_u) - delta_i and delta_i = sum_u A_iu (gamma_r - gamma_u), which is
-        kept as e^{m_i} D_i: where gamma_u = gamma_r it is all there is, and may be far below the smallest float.
-        A token whose key is K_r itself adds exactly 0, and is left out lest its weight drown the others.
-        """
-        K, gamma, y, i, u = self.keys, self.values, self.labels, self._documents, self.counts.indices
-        z = K @ self._p(p)
-        best = self.best_token(z)
-        log_A = np.log(self.counts.data) + z[u] - z[best][i]
-        log_A -= np.log(self._sum(np.exp(log_A)))[i]
-        gap = gamma[best][i] - gamma[u]
-        differs = gap != 0
-        m = self._max(np.where(differs, log_A, -np.inf))  # -inf if all have one value: D is then 0
-        D = self._sum(np.exp(np.where(differs, log_A - m[i], -np.inf)) * gap)
-        delta = np.exp(m) * D
-        log_g = -np.logaddexp(0, y * (gamma[best] - delta))
-        log_w = log_A + log_g[i] + np.where(differs, 0.0, m[i])
-        w = y[i] * np.where(differs, gap - delta[i], -D[i]) / len(y)
-        live = (w != 0) & (self._distinct_key[u] != self._distinct_key[best[i]])
-        if not live.any():
-            raise ValueError("grad L is 0: in every document all tokens have one value, or all have one key")
-        top = log_w[live].max()
-        w = np.where(live, w * np.exp(np.minimum(log_w - top, 0.0)), 0.0)
-        omega = np.bincount(best[i], w, len(gamma)) - np.bincount(u, w, len(gamma))
-        G = omega @ K
-        norm = np.linalg.norm(G)
-        if norm <= np.finfo(float).eps * np.abs(w).sum() * np.abs(K).max():
+    def log_gradient(self, p) -> tuple[np.ndarray, np.ndarray]:
+        """The unit vector -grad L / |grad L| and log |grad L|, with every weight kept as a logarithm: see tail.py."""
+        weights = self.tail(p)
+        G = weights.gradient()
+        norm = np.linalg.norm(G, axis=-1)
+        rounding = np.finfo(float).eps * np.abs(weights.W).sum(axis=-1) * np.abs(self.keys).max()
+        if (norm <= rounding).any():
             raise ValueError("grad L is 0 to rounding at this p: no direction of descent")
-        return G / norm, float(top + np.log(norm))
+        return G / norm[..., None], weights.top + np.log(norm)
+
+    def tail(self, p) -> Tail:
+        """The weights of every gradient in the log domain, at one point (d,) or several (k, d)."""
+        return tail(self, self.check_point(p, (None,) * (np.ndim(p) - 1)))
 
     def best_token(self, z) -> np.ndarray:
-        """The row with the largest score in each document, the first of several: (n,)."""
-        C = self.counts
-        at = np.flatnonzero(z[C.indices] == self._max(z[C.indices])[self._documents])[::-1]
-        best = np.empty(C.shape[0], dtype=C.indices.dtype)
-        best[self._documents[at]] = C.indices[at]  # reversed, so that the first of several is written last
-        return best
+        """The row with the largest score in each document, the first of several, for scores z (..., m): (..., n)."""
+        u = self.counts.indices
+        top = z[..., u] == np.repeat(self.maxima(z[..., u]), self.widths, axis=-1)
+        first = np.minimum.reduceat(np.where(top, np.arange(u.size), u.size), self.counts.indptr[:-1], axis=-1)
+        return u[first]
 
-    def _p(self, p) -> np.ndarray:
-        return checks.floats("p", p, (self.keys.shape[1],)).astype(np.float64, copy=False)
+    def maxima(self, x) -> np.ndarray:
+        """The largest entry in each document of x (..., nnz), one entry a stored count: (..., n)."""
+        return np.maximum.reduceat(x, self.counts.indptr[:-1], axis=-1)
 
-    def _pool(self, p) -> Pooled:
-        return pool(self.counts, self.keys @ self._p(p), self.values)
-
-    @cached_property
-    def _documents(self) -> np.ndarray:
-        """The document of each stored count."""
-        return np.repeat(np.arange(self.counts.shape[0]), np.diff(self.counts.indptr))
+    def sums(self, x) -> np.ndarray:
+        """The sum over each document of x (..., nnz), one entry a stored count: (..., n)."""
+        return np.add.reduceat(x, self.counts.indptr[:-1], axis=-1)
 
     @cached_property
-    def _distinct_key(self) -> np.ndarray:
-        """The number of each row's key among the distinct keys."""
+    def widths(self) -> np.ndarray:
+        """The distinct tokens of each document: (n,)."""
+        return np.diff(self.counts.indptr)
+
+    @cached_property
+    def distinct_key(self) -> np.ndarray:
+        """The number of each row's key among the distinct keys: (m,)."""
         return np.unique(self.keys, axis=0, return_inverse=True)[1]
 
-    def _max(self, x) -> np.ndarray:
-        return np.maximum.reduceat(x, self.counts.indptr[:-1])
+    def check_point(self, p, points=()) -> np.ndarray:
+        return checks.floats("p", p, (*points, self.keys.shape[1])).astype(np.float64, copy=False)
 
-    def _sum(self, x) -> np.ndarray:
-        return np.add.reduceat(x, self.counts.indptr[:-1])
+    def _pool(self, p) -> Pooled:
+        return pool(self.counts, self.keys @ self.check_point(p), self.values)

@@ -1,8 +1,51 @@
-"""Corpora made from a seed."""
+"""Where corpora come from."""
 
 import numpy as np
 
 from .corpus import Corpus
+
+
+def important_tokens(
+    n: int,
+    T: int,
+    important: int,
+    irrelevant: int,
+    seed: int,
+    repeats: int = 1,
+    positive: float = 0.5,
+    noise: float = 0.0,
+) -> Corpus:
+    """A made corpus in which one type decides the class: n documents of T tokens each.
+
+    Every document holds exactly one of the `important` types of its class, 1 to `repeats` times (uniformly), and
+    irrelevant types, drawn uniformly with replacement, in all other places. A share `positive` of the documents,
+    rounded, is of class +1. Each label is then flipped with probability `noise`, tokens kept. The vocabulary is
+    good0.., bad0.., other0.., whether or not a type occurs.
+
+    >>> corpus = important_tokens(n=4, T=3, important=1, irrelevant=2, seed=0)
+    >>> corpus.vocabulary
+    ('good0', 'bad0', 'other0', 'other1')
+    >>> corpus.counts.toarray()[:, :2].tolist() == [[y > 0, y < 0] for y in corpus.labels]
+    True
+    """
+    for name, value, least in (("n", n, 1), ("T", T, 1), ("important", important, 1), ("repeats", repeats, 1)):
+        if value < least:
+            raise ValueError(f"{name} is {value}, but at least {least} is needed")
+    if repeats > T or (repeats < T and irrelevant < 1) or irrelevant < 0:
+        raise ValueError(f"T={T} places cannot hold repeats={repeats} of an important type and {irrelevant} others")
+    for name, value in (("positive", positive), ("noise", noise)):
+        if not 0 <= value <= 1:
+            raise ValueError(f"{name} is {value}, but a share between 0 and 1 is needed")
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.where(np.arange(n) < round(positive * n), 1.0, -1.0))
+    C = np.zeros((n, 2 * important + irrelevant))
+    times = rng.integers(1, repeats + 1, size=n)
+    C[np.arange(n), rng.integers(important, size=n) + np.where(y > 0, 0, important)] = times
+    for i in range(n):
+        np.add.at(C[i], 2 * important + rng.integers(max(irrelevant, 1), size=T - times[i]), 1)
+    names = [("good", important), ("bad", important), ("other", irrelevant)]
+    vocabulary = [f"{name}{k}" for name, size in names for k in range(size)]
+    return Corpus(C, np.where(rng.random(n) < noise, -y, y), vocabulary)
 
 
 def tilted_zipf(n: int, size: int, length: float, seed: int, positive: float = 0.5) -> Corpus:

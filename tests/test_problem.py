@@ -278,7 +278,7 @@ def test_bad_sequences_are_refused_by_name(change, words):
 
 
 @pytest.mark.parametrize("ask", ["logits", "loss", "gradient", "direction", "log_gradient"])
-@pytest.mark.parametrize("p", [[1.0], [1.0, np.nan], [[1.0, 2.0]], [np.inf, 0.0], "ab", None])
+@pytest.mark.parametrize("p", [[1.0], [1.0, np.nan], [[1.0, 2.0, 3.0]], [np.inf, 0.0], "ab", None])
 def test_bad_p_is_refused_by_name(ask, p):
     with pytest.raises(ValueError, match="^p "):
         getattr(SelectionProblem(**GOOD), ask)(p)
@@ -287,7 +287,8 @@ def test_bad_p_is_refused_by_name(ask, p):
 def test_the_callers_arrays_are_neither_modified_nor_aliased():
     X, v, p = np.arange(12.0).reshape(2, 2, 3), np.ones(3), np.array([1.0, 0.5, 0.1])
     problem = SelectionProblem.from_sequences(X, [1, -1], v)
-    loss, direction = problem.loss(p), problem.direction(p)
+    loss = problem.loss(p)
+    problem.direction(p)
     np.testing.assert_array_equal(p, [1.0, 0.5, 0.1])
     X[:], v[:] = 9, 9
     assert problem.loss(p) == loss
