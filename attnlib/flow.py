@@ -18,6 +18,7 @@ from scipy.integrate import BDF, LSODA, Radau
 from .pooling import blas
 from .problem import SelectionProblem
 
+LOST = 1e-6  # rounding error of the tangent at which an orbit is given up
 METHODS = {"LSODA": LSODA, "BDF": BDF, "Radau": Radau}
 
 
@@ -25,8 +26,9 @@ METHODS = {"LSODA": LSODA, "BDF": BDF, "Radau": Radau}
 class Orbit:
     """The orbit at the steps of the solver, from the start to the end, which is the last row of everything.
 
-    `ended` says why it ended: "length" (all of it), "settled" (the tangent, by the rule asked for), or "stationary"
-    (the flow runs into a point with grad L = 0 after finite arc length, in infinite time).
+    `ended` says why it ended: "length" (all of it); "settled" (the tangent, by the rule asked for); "stationary" (the
+    flow runs into a point with grad L = 0 after finite arc length, in infinite time); or "balanced" (documents with
+    divided attention pull against each other until rounding exceeds `LOST` of what is left: the flow goes on, unseen).
     """
 
     arclength: np.ndarray  # (k,) tau
@@ -78,7 +80,10 @@ def gradient_flow(
             middles.append(solver.dense_output()((solver.t_old + solver.t) / 2))
             arclength.append(solver.t)
             points.append(solver.y)
-            if solver.step_size < 100 * close and np.linalg.norm(_newton_step(problem, solver.y)) < 10 * close:
+            weights = problem.tail(solver.y)
+            if weights.rounding(weights.gradient()) > LOST:
+                ended = "balanced"
+            elif solver.step_size < 100 * close and np.linalg.norm(_newton_step(problem, solver.y)) < 10 * close:
                 ended = "stationary"
             elif settled is not None:
                 looks.append(problem.log_gradient(solver.y))

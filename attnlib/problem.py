@@ -87,10 +87,9 @@ class SelectionProblem:
         """The unit vector -grad L / |grad L| and log |grad L|, with every weight kept as a logarithm: see tail.py."""
         weights = self.tail(p)
         G = weights.gradient()
-        norm = np.linalg.norm(G, axis=-1)
-        rounding = np.finfo(float).eps * np.abs(weights.W).sum(axis=-1) * np.abs(self.keys).max()
-        if (norm <= rounding).any():
+        if (weights.rounding(G) >= 1).any():
             raise ValueError("grad L is 0 to rounding at this p: no direction of descent")
+        norm = np.linalg.norm(G, axis=-1)
         return G / norm[..., None], weights.top + np.log(norm)
 
     def tail(self, p) -> Tail:

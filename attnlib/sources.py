@@ -14,13 +14,15 @@ def important_tokens(
     repeats: int = 1,
     positive: float = 0.5,
     noise: float = 0.0,
+    paired: bool = False,
 ) -> Corpus:
     """A made corpus in which one type decides the class: n documents of T tokens each.
 
     Every document holds exactly one of the `important` types of its class, 1 to `repeats` times (uniformly), and
     irrelevant types, drawn uniformly with replacement, in all other places. A share `positive` of the documents,
     rounded, is of class +1. Each label is then flipped with probability `noise`, tokens kept. The vocabulary is
-    good0.., bad0.., other0.., whether or not a type occurs.
+    good0.., bad0.., other0.., whether or not a type occurs. If `paired`, documents 2k and 2k+1 are of opposite class and
+    alike in all other places, so that every irrelevant type has signed frequency 0 exactly, before noise.
 
     >>> corpus = important_tokens(n=4, T=3, important=1, irrelevant=2, seed=0)
     >>> corpus.vocabulary
@@ -36,13 +38,19 @@ def important_tokens(
     for name, value in (("positive", positive), ("noise", noise)):
         if not 0 <= value <= 1:
             raise ValueError(f"{name} is {value}, but a share between 0 and 1 is needed")
+    if paired and (n % 2 or positive != 0.5):
+        raise ValueError(f"paired documents need an even n and positive=0.5, but n={n} and positive={positive}")
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.where(np.arange(n) < round(positive * n), 1.0, -1.0))
+    alike = np.arange(n)
+    if paired:
+        y, alike = np.tile([1.0, -1.0], n // 2), alike // 2
+    times = rng.integers(1, repeats + 1, size=n)[alike]
     C = np.zeros((n, 2 * important + irrelevant))
-    times = rng.integers(1, repeats + 1, size=n)
     C[np.arange(n), rng.integers(important, size=n) + np.where(y > 0, 0, important)] = times
+    others = 2 * important + rng.integers(max(irrelevant, 1), size=(n, T))[alike]
     for i in range(n):
-        np.add.at(C[i], 2 * important + rng.integers(max(irrelevant, 1), size=T - times[i]), 1)
+        np.add.at(C[i], others[i, : T - times[i]], 1)
     names = [("good", important), ("bad", important), ("other", irrelevant)]
     vocabulary = [f"{name}{k}" for name, size in names for k in range(size)]
     return Corpus(C, np.where(rng.random(n) < noise, -y, y), vocabulary)

@@ -49,6 +49,12 @@ class Tail:
         omega -= np.bincount((u + at).ravel(), W.ravel(), m * len(W))
         return (omega.reshape(-1, m) @ problem.keys).reshape(*self.top.shape, -1)
 
+    def rounding(self, G: np.ndarray) -> np.ndarray:
+        """What rounding may change the direction of the gradient G by; at 1 all of G is cancellation: (...)."""
+        terms = np.abs(self.W).sum(axis=-1) * np.abs(self.problem.keys).max()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.nan_to_num(np.finfo(float).eps * terms / np.linalg.norm(G, axis=-1), nan=np.inf)
+
     def hessian(self) -> np.ndarray:
         """-hess L e^{-top} at a single p: (d, d). With G_i = sum_u W_iu a_iu and abar_i = sum_u A_iu a_iu,
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlib import important_tokens
+from attnlib import important_tokens, signed_frequency
 
 
 @given(st.integers(1, 60), st.integers(2, 9), st.integers(1, 4), st.integers(1, 6), st.integers(0, 99), st.floats(0, 1))
@@ -39,6 +39,15 @@ def test_repeats_imbalance_noise_and_seeds():
     assert corpus.vocabulary[:4] == ("good0", "good1", "good2", "bad0") and corpus.vocabulary[-1] == "other4"
 
 
+def test_paired_documents_differ_in_the_important_type_alone():
+    corpus = important_tokens(40, 7, 2, 5, seed=3, repeats=3, paired=True)
+    C, y = corpus.counts.toarray(), corpus.labels
+    assert (y[::2] == 1).all() and (y[1::2] == -1).all()
+    assert (C[::2, 4:] == C[1::2, 4:]).all() and (corpus.lengths == 7).all()
+    assert ((C[::2, :2] > 0).sum(axis=1) == 1).all() and ((C[1::2, 2:4] > 0).sum(axis=1) == 1).all()
+    assert (signed_frequency(corpus)[4:] == 0).all() and (np.abs(signed_frequency(corpus)[:4]) > 0).all()
+
+
 def test_documents_of_one_token():
     corpus = important_tokens(5, 1, 2, 0, seed=0)
     assert (corpus.counts.sum(axis=1) == 1).all()
@@ -53,6 +62,8 @@ def test_documents_of_one_token():
         ({"irrelevant": 0}, "cannot hold"),
         ({"positive": 1.5}, "positive is 1.5"),
         ({"noise": -0.1}, "noise is -0.1"),
+        ({"n": 3, "paired": True}, "even n"),
+        ({"positive": 0.25, "paired": True}, "positive=0.25"),
     ],
 )
 def test_bad_parameters_are_refused(change, message):
