@@ -82,12 +82,15 @@ class SelectionProblem:
         return self.log_gradient(p)[0]
 
     def log_gradient(self, p) -> tuple[np.ndarray, np.ndarray]:
-        """The unit vector -grad L / |grad L| and log |grad L|, with every weight kept as a logarithm: see tail.py."""
+        """The unit vector -grad L / |grad L| and log |grad L|, with every weight kept as a logarithm: see tail.py.
+
+        Their error is that of the scores times sum |W a| / |sum W a|: documents that cancel each other cost digits.
+        """
         weights = self.tail(p)
         G = weights.gradient()
         norm = np.linalg.norm(G, axis=-1)
         if not norm.all():
-            raise ValueError("grad L is 0 at this p: no direction of descent")
+            raise ValueError("grad L is 0 at this p, to the last digit: no direction of descent")
         return G / norm[..., None], weights.top + np.log(norm)
 
     def tail(self, p) -> Tail:

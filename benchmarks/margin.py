@@ -77,7 +77,7 @@ if __name__ == "__main__":
         certificate = solution.certificate()
         t2 = time.perf_counter()
         print(
-            f"{solver}: {len(solution.constraints)} constraints, solved in {t1 - t0:.2f} s, certified in {t2 - t1:.2f} s; "
-            f"margin {solution.margin:.6g}, {len(solution.support)} support pairs, peak memory {peak():.0f} MB "
-            f"({peak() - before:.0f} MB more than before)\n  {certificate}"
+            f"{solver}: {len(solution.constraints)} constraints, solved in {t1 - t0:.2f} s, "
+            f"certified in {t2 - t1:.2f} s; margin {solution.margin:.6g}, {len(solution.support)} support pairs, "
+            f"peak memory {peak():.0f} MB ({peak() - before:.0f} MB more than before)\n  {certificate}"
         )
