@@ -33,7 +33,7 @@ def made(n=25000, size=19000, nnz=3_400_000, seed=0):
     for label in (-1.0, 1.0):
         documents = np.flatnonzero(y == label)
         weights = base * np.exp(label * lean)
-        draws = int(1.55 * nnz * len(documents) / n)  # as many as leave about nnz distinct (document, token) pairs
+        draws = int(1.12 * nnz * len(documents) / n)  # as many as leave about nnz distinct (document, token) pairs
         rows.append(rng.choice(documents, draws))
         columns.append(rng.choice(size, draws, p=weights / weights.sum()))
     rows, columns = np.concatenate([*rows, np.arange(n)]), np.concatenate([*columns, rng.integers(size, size=n)])
