@@ -84,7 +84,10 @@ class SelectionProblem:
         return self.log_gradient(p)[0]
 
     def log_gradient(self, p) -> tuple[np.ndarray, np.ndarray]:
-        """The unit vector -grad L / |grad L| and log |grad L|, with every weight kept as a logarithm: see tail.py."""
+        """The unit vector -grad L / |grad L| and log |grad L|, with every weight kept as a logarithm: see tail.py.
+
+        Their error is that of the scores times sum |W a| / |sum W a|: documents that cancel each other cost digits.
+        """
         weights = self.tail(p)
         G = weights.gradient()
         if (weights.rounding(G) >= 1).any():

@@ -144,11 +144,11 @@ def least_distance(A, b, size=1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     Let r = (size A' lam, b.lam - 1) be the residual of min |r| over lam >= 0. If r = 0, lam proves that there is no x.
     Otherwise x = -size r_head / r_last; the support of lam is independent and tight, so x is the shortest solution of
-    A x = b there, and is solved for once more to gain the last digits. Returns x, its multipliers, and lam / b.lam.
+    A x = b there, and is solved for once more to gain the last digits. Returns x, its multipliers, and lam.
     """
     lam, _ = nnls(np.vstack([size * A.T, b]), np.r_[np.zeros(A.shape[1]), 1.0], maxiter=30 * max(A.shape))
     on = lam > 0
     x = np.linalg.lstsq(A[on], b[on])[0]
     multipliers = np.zeros(len(b))
     multipliers[on] = np.linalg.lstsq(A[on].T, x)[0]
-    return x, multipliers, lam / (b @ lam)
+    return x, multipliers, lam

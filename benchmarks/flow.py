@@ -18,7 +18,7 @@ def gaussian(n, T, d, seed):
     return X, y, v
 
 
-class Prompt(torch.nn.Module):
+class OneLayer(torch.nn.Module):
     """One attention layer with a learned p."""
 
     def __init__(self, v):
@@ -33,7 +33,7 @@ class Prompt(torch.nn.Module):
 def normalised_sgd(X, y, v, steps=1000, rate=0.1):
     """p after 1000 steps in float32: autograd, gradient / (norm + 1e-9), loss log(1 + exp(-u))."""
     X, y, v = (torch.tensor(x, dtype=torch.float32) for x in (X, y, v))
-    model = Prompt(v)
+    model = OneLayer(v)
     optimizer = torch.optim.SGD(model.parameters(), lr=rate)
     for _ in range(steps):
         optimizer.zero_grad()

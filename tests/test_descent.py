@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from attnlib import SelectionProblem, descend, max_margin, optimal_tokens, regularization_path, selected
-from attnlib.descent import difference
+from attnlib.descent import difference, minimise_in_ball
 from attnlib.margin import angle
 
 
@@ -84,6 +84,15 @@ def test_path_tends_to_the_max_margin_direction_of_the_optimal_tokens():
         for R, p in zip(radii, path):  # an implicit Euler step from 0
             assert np.linalg.norm(p - R * problem.direction(p)) < 1e-6 * R
     assert tried >= 2
+
+
+def test_the_search_ends_as_newtons_method():
+    problem = gaussian(6, 8, 10, 3)
+    for R in (1.0, 10.0, 1000.0):
+        (p,) = regularization_path(problem, [R])
+        q = p + 1e-4 * R * np.random.default_rng(0).standard_normal(10) / max(1, R / 10)
+        q = minimise_in_ball(problem, q * (R / np.linalg.norm(q)), R, steps=4)
+        assert np.linalg.norm(q - R * problem.direction(q)) < 1e-7 * R
 
 
 def test_path_stays_at_an_inner_minimum():

@@ -38,21 +38,25 @@ def by_definition(problem, p):
 
 
 def by_pairs(problem, p):
-    """The same from the pairwise form, which does not cancel: 60 digits do at any |p|, exponents being unbounded."""
+    """The same from the pairwise form, in 60 digits at any |p|, exponents being unbounded; and the sums of the absolute
+    values of all terms, which say how many digits cancel between tokens and documents."""
     K, gamma, y, C = problem.keys, problem.values, problem.labels, problem.counts.toarray()
     z = [mp.fsum(mp.mpf(a) * mp.mpf(b) for a, b in zip(row, p)) for row in K.tolist()]
-    G, excess = mp.matrix(K.shape[1], 1), mp.mpf(0)
+    G, excess, terms_G, terms_excess = mp.matrix(K.shape[1], 1), mp.mpf(0), mp.mpf(0), mp.mpf(0)
     for i, sign in enumerate(y.astype(int).tolist()):
         tokens = np.flatnonzero(C[i]).tolist()
         e = {u: C[i, u] * mp.exp(z[u]) for u in tokens}
         total, best = mp.fsum(e.values()), max(tokens, key=lambda u: z[u])
-        short = mp.fsum(e[u] * (mp.mpf(gamma[best]) - mp.mpf(gamma[u])) for u in tokens) / total
-        f = gamma[best] - short
-        excess += mp.log1p(mp.expm1(sign * short) / (1 + mp.exp(sign * mp.mpf(gamma[best]))))
+        short = [e[u] * (mp.mpf(gamma[best]) - mp.mpf(gamma[u])) / total for u in tokens]
+        f, g = gamma[best] - mp.fsum(short), 1 / (1 + mp.exp(sign * mp.mpf(gamma[best])))
+        excess += mp.log1p(g * mp.expm1(sign * mp.fsum(short)))
+        terms_excess += g * mp.fsum(map(abs, short))
         for s, t in combinations(tokens, 2):
             w = e[s] * e[t] / total**2 * (mp.mpf(gamma[s]) - mp.mpf(gamma[t])) * sign / (1 + mp.exp(sign * f))
-            G += w * (mp.matrix(K[s].tolist()) - mp.matrix(K[t].tolist()))
-    return G / len(y), excess / len(y)
+            a = mp.matrix(K[s].tolist()) - mp.matrix(K[t].tolist())
+            G += w * a
+            terms_G += abs(w) * mp.norm(a)
+    return G / len(y), excess / len(y), terms_G / len(y), terms_excess / len(y)
 
 
 def with_shared_tokens(seed, ties):
@@ -79,17 +83,27 @@ def test_direction_norm_and_excess_in_extended_precision(seed, log_size, ties):
     problem, p = with_shared_tokens(seed, ties)
     p *= 10**log_size / np.linalg.norm(p)
     with mp.workdps(60):
-        G, excess = by_pairs(problem, p)
-        norm = mp.norm(G)
-        direction, log_norm = np.array([float(x / norm) for x in G]), float(mp.log(norm))
-        sign, log_excess = int(mp.sign(excess)), float(mp.log(abs(excess)))
+        G, excess, terms_G, terms_excess = by_pairs(problem, p)
+        norm, size = mp.norm(G), abs(excess)
     # a score of size |p| |K| is itself only known to this
-    rounding = 1e-13 + 40 * np.finfo(float).eps * np.abs(problem.keys).max() * np.linalg.norm(p)
-    ours, ours_norm = problem.log_gradient(p)
-    assert np.abs(ours - direction).max() < 100 * rounding
-    assert ours_norm == pytest.approx(log_norm, abs=100 * rounding)
-    ours_excess, ours_sign = problem.tail(p).log_excess()
-    assert ours_sign == sign and ours_excess == pytest.approx(log_excess, rel=1e-12, abs=1e3 * rounding)
+    rounding = 1e-14 + 10 * np.finfo(float).eps * np.abs(problem.keys).max() * np.linalg.norm(p)
+    if 1e4 * norm > terms_G:
+        direction, log_norm = np.array([float(x / norm) for x in G]), float(mp.log(norm))
+        cancelled, (ours, ours_norm) = float(terms_G / norm), problem.log_gradient(p)
+        assert np.abs(ours - direction).max() < 10 * rounding * cancelled
+        assert ours_norm == pytest.approx(log_norm, rel=1e-14, abs=10 * rounding * cancelled)
+    if 1e4 * size > terms_excess:
+        ours_excess, ours_sign = problem.tail(p).log_excess()
+        assert ours_sign == int(mp.sign(excess))
+        near = 10 * rounding * float(terms_excess / size)
+        assert ours_excess == pytest.approx(float(mp.log(size)), rel=1e-14, abs=near)
+
+
+def test_documents_that_cancel_each_other_are_not_given_a_direction():
+    # the same two tokens under both labels at f = 0: what is left is e^{-1000} below the terms that cancel
+    problem = SelectionProblem([[1.0, 0], [0, 0], [0, -1]], [0.0, 1, 1], [[1, 1, 0], [1, 1, 1]], [1, -1])
+    with pytest.raises(ValueError, match="to the last digit"):
+        problem.direction([1000.0, 1000.0])
 
 
 def test_gradient_and_hessian_against_autograd():

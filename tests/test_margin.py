@@ -147,6 +147,16 @@ def test_cutting_planes_meet_every_constraint():
     assert angle(solution.p, x.value) < 1e-6
 
 
+def test_small_batches_come_to_the_same_end(monkeypatch):
+    monkeypatch.setattr("attnlib.shortest.BATCH", 2)
+    for seed in range(20):
+        problem, selection = separable(60, 20, 5, seed)
+        A = all_differences(problem, [{s} for s in selection])
+        solution = max_margin(problem, selection, solver="NNLS")
+        assert (A @ solution.p).min() > 1 - 1e-9
+        assert solution.certificate().worst < 1e-9
+
+
 def test_certificate_sees_a_wrong_solution():
     problem, selection = separable(6, 8, 10, 0)
     right = max_margin(problem, selection)

@@ -72,6 +72,8 @@ def test_ties_are_reported():
     # a tied selection: both tokens above the rest, and the neighbour of the lower one
     assert [u.tolist() for u in neighbours(problem, [{0, 1}, {1}])] == [[2], [2]]
     assert is_locally_optimal(problem, [{0, 1}, {2}]) is False  # 1 above 2 and 2 above 1
+    line = SelectionProblem([[3.0], [2.0], [0.0]], [1.0, 1.0, 0.0], [[1, 1, 1]], [1])
+    assert neighbours(line, [{0, 1}])[0].tolist() == [2]
     one = SelectionProblem(np.eye(3), [1.0, 1.0, 0.0], [[1, 1, 1]], [1])
     assert is_locally_optimal(one, optimal_sets(one))
 
