@@ -34,6 +34,8 @@ lab: setup ## open the chapters in JupyterLab
 
 bench: setup ## measure: ratios in one run, with the agreement of what is compared
 	$(BIN)/python benchmarks/gradient.py
+	$(BIN)/python benchmarks/flow.py
+	$(BIN)/python benchmarks/margin.py
 
 lock: setup ## write constraints.txt anew from the environment in .venv
 	(echo "# The whole environment, as resolved from requirements.txt: make lock"; \

@@ -102,7 +102,7 @@ def test_direction_norm_and_excess_in_extended_precision(seed, log_size, ties):
 def test_documents_that_cancel_each_other_are_not_given_a_direction():
     # the same two tokens under both labels at f = 0: what is left is e^{-1000} below the terms that cancel
     problem = SelectionProblem([[1.0, 0], [0, 0], [0, -1]], [0.0, 1, 1], [[1, 1, 0], [1, 1, 1]], [1, -1])
-    with pytest.raises(ValueError, match="to the last digit"):
+    with pytest.raises(ValueError, match="0 to rounding"):
         problem.direction([1000.0, 1000.0])
 
 
@@ -270,3 +270,13 @@ def test_bad_input_is_refused():
         gradient_flow(SelectionProblem([[1.0]], [1.0], [[1]], [1]))
     with pytest.raises(Infeasible):
         max_margin(SelectionProblem(np.ones((2, 1)), [1.0, 0], [[1, 1]], [1]), [0])
+
+
+def test_an_orbit_whose_documents_balance_is_given_up_and_says_so():
+    # Document 0 and 1 hold the same two tokens under both labels and come to rest; document 2 would go on for ever.
+    keys = [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
+    problem = SelectionProblem(keys, [1.0, 0.0, -1.0], [[1, 1, 0], [1, 2, 0], [0, 1, 1]], [1, -1, 1])
+    orbit = gradient_flow(problem, length=1000.0)
+    assert orbit.ended == "balanced" and orbit.arclength[-1] < 100
+    assert 1e-6 < problem.tail(orbit.points[-1]).rounding(problem.tail(orbit.points[-1]).gradient()) < 1e-3
+    assert abs(problem.gradient(orbit.points[-1])[0]) < 1e-9
