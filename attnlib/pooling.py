@@ -57,8 +57,8 @@ def pool(C: sparse.csr_array, z: np.ndarray, gamma: np.ndarray) -> Pooled:
 
 
 def both(W, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """W x and W y, for a large W side by side: scipy's products with vectors let other threads run, and its product with
-    an (m, 2) array is slower than both together."""
+    """W x and W y, for a large W side by side: scipy's products with vectors let other threads run, and its product
+    with an (m, 2) array is slower than both together."""
     if W.nnz < 300_000:
         return W @ x, W @ y
     with ThreadPoolExecutor(1) as side:

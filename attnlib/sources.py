@@ -21,8 +21,8 @@ def important_tokens(
     Every document holds exactly one of the `important` types of its class, 1 to `repeats` times (uniformly), and
     irrelevant types, drawn uniformly with replacement, in all other places. A share `positive` of the documents,
     rounded, is of class +1. Each label is then flipped with probability `noise`, tokens kept. The vocabulary is
-    good0.., bad0.., other0.., whether or not a type occurs. If `paired`, documents 2k and 2k+1 are of opposite class and
-    alike in all other places, so that every irrelevant type has signed frequency 0 exactly, before noise.
+    good0.., bad0.., other0.., whether or not a type occurs. If `paired`, documents 2k and 2k+1 are of opposite class
+    and alike in all other places, so that every irrelevant type has signed frequency 0 exactly, before noise.
 
     >>> corpus = important_tokens(n=4, T=3, important=1, irrelevant=2, seed=0)
     >>> corpus.vocabulary

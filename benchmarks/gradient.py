@@ -2,43 +2,22 @@
 
     python benchmarks/gradient.py
 
-The corpus is made, unless ATTNLIB_DATA names a folder with imdb.parquet (columns text, label 0/1, split).
+The corpus is made, unless ATTNLIB_DATA names a folder with the real one: see corpora.py.
 """
 
 import os
 import resource
 import time
-from pathlib import Path
 
 import numpy as np
 import torch
-from scipy import sparse
+from corpora import imdb_size
 from torch import nn
 
 from attnlib import Attention, Corpus
 from attnlib.reference import PaddedAttention, autograd_gradients, pad
 
 D, REPEATS, BATCH = 128, 60, 250
-
-
-def made_corpus(documents=25_000, tokens=18_900, seed=0) -> Corpus:
-    """Zipf-like draws with IMDB's lengths: log-normal, mean about 227, the longest 2266, 3.4 million stored counts."""
-    rng = np.random.default_rng(seed)
-    lengths = np.clip(rng.lognormal(5.21, 0.64, documents), 10, 2266).astype(int)
-    lengths[0] = 2266
-    rank = rng.permutation(tokens)  # a vocabulary in alphabetical order: frequent tokens are not neighbours
-    share = 1 / ((rank + 2.0) * (1 + rank / 3000)) ** 1.03
-    drawn = np.searchsorted(np.cumsum(share / share.sum()), rng.random(lengths.sum()))
-    at = np.repeat(np.arange(documents), lengths)
-    counts = sparse.coo_array((np.ones(drawn.size), (at, np.minimum(drawn, tokens - 1))), shape=(documents, tokens))
-    return Corpus(counts, rng.choice([-1, 1], documents), [f"t{s}" for s in range(tokens)])
-
-
-def real_corpus(folder: str) -> Corpus:
-    import pandas as pd
-
-    rows = pd.read_parquet(Path(folder) / "imdb.parquet").query("split == 'train'")
-    return Corpus.from_texts(rows.text, 2 * rows.label.to_numpy() - 1, min_documents=10)
 
 
 def own_maximum(model: Attention, corpus: Corpus):
@@ -80,15 +59,14 @@ def difference(x, y) -> str:
 
 def main():
     torch.set_num_threads(os.cpu_count())
-    folder = os.environ.get("ATTNLIB_DATA")
-    corpus = real_corpus(folder) if folder else made_corpus()
+    name, corpus = imdb_size()
     rng = np.random.default_rng(1)
     shapes = ((corpus.counts.shape[1], D), D, D)
     model = Attention(*(rng.standard_normal(shape).astype(np.float32) / D**0.5 for shape in shapes))
     C, out = corpus.counts_as(np.float32), np.empty_like(model.E)
     real, n = int(corpus.lengths.sum()), len(corpus)
     padded = n * int(corpus.lengths.max())
-    print(f"{'IMDB' if folder else 'Made'}: {corpus}")
+    print(f"{name}: {corpus}")
     print(f"float32, d={D}, {real:,} tokens, at most {padded // n:,} a document, {os.cpu_count()} cores\n")
 
     ours, memory = [], []

@@ -1,47 +1,15 @@
-"""Solving and certifying the max-margin p of a selection on a corpus as large as IMDB.
+"""Solving and certifying the max-margin p of a selection on a corpus as large as IMDB: see corpora.py."""
 
-With ATTNLIB_DATA naming a folder that holds imdb.parquet, its training half; otherwise made counts of the same size.
-"""
-
-import os
 import resource
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
-from scipy import sparse
+from corpora import imdb_size
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from attnlib import Attention, Corpus, max_margin, selected
 
 
-def imdb(folder):
-    import pandas as pd
-
-    reviews = pd.read_parquet(Path(folder) / "imdb.parquet").query("split == 'train'")
-    return Corpus.from_texts(reviews.text, 2 * reviews.label.to_numpy() - 1, min_documents=10)
-
-
-def made(n=25000, size=19000, nnz=3_400_000, seed=0):
-    """Documents with Zipf-like tokens, some of which lean to one class."""
-    rng = np.random.default_rng(seed)
-    y = rng.choice([-1.0, 1.0], n)
-    lean = rng.normal(0, 0.3, size)
-    base = 1 / np.arange(10, size + 10)
-    rows, columns = [], []
-    for label in (-1.0, 1.0):
-        documents = np.flatnonzero(y == label)
-        weights = base * np.exp(label * lean)
-        draws = int(1.12 * nnz * len(documents) / n)  # as many as leave about nnz distinct (document, token) pairs
-        rows.append(rng.choice(documents, draws))
-        columns.append(rng.choice(size, draws, p=weights / weights.sum()))
-    rows, columns = np.concatenate([*rows, np.arange(n)]), np.concatenate([*columns, rng.integers(size, size=n)])
-    C = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, size)).tocsr()
-    return Corpus(C, y, [f"t{s}" for s in range(size)])
-
-
-def trained(corpus, d=128, steps=60, rate=0.01, seed=0):
+def trained(corpus: Corpus, d=128, steps=60, rate=0.01, seed=0):
     """(E, p) after some exact full-batch Adam steps: what p then selects is feasible by construction."""
     rng = np.random.default_rng(seed)
     v = rng.standard_normal(d)
@@ -62,9 +30,8 @@ def peak():
 
 
 if __name__ == "__main__":
-    folder = os.environ.get("ATTNLIB_DATA")
-    corpus = imdb(folder) if folder else made()
-    print("IMDB" if folder else "made data:", corpus)
+    name, corpus = imdb_size()
+    print(f"{name}: {corpus}")
     t0 = time.perf_counter()
     model = trained(corpus)
     print(f"trained (E, p) in {time.perf_counter() - t0:.1f} s, loss {model.loss(corpus):.3f}")

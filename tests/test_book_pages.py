@@ -51,7 +51,9 @@ def visit(book, browser):
         tab.on("console", lambda m: tab.complaints.append(m.text) if m.type in ("error", "warning") else None)
         tab.on("pageerror", lambda e: tab.complaints.append(str(e)))
         tab.on("requestfailed", lambda r: tab.complaints.append(f"failed: {r.url}"))
-        tab.on("request", lambda r: None if r.url.startswith(("file:", "data:", "blob:")) else tab.outside.append(r.url))
+        tab.on(
+            "request", lambda r: None if r.url.startswith(("file:", "data:", "blob:")) else tab.outside.append(r.url)
+        )
         tab.goto(f"file://{book / page}.html")
         tab.evaluate("() => window.MathJax?.startup?.promise")
         return tab

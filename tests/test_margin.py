@@ -272,3 +272,23 @@ def test_relaxed_problems_are_optimal_too():
         assert solution.margin >= full.margin - 1e-12
         document = solution.constraints[:, 0] // 8
         assert ((solution.bounds == 0) == np.isin(document, relaxed)).all()
+
+
+def test_rates_by_hand():
+    # a = (1, theta), (1, -theta): margin 1, weights one half each, variance theta^2, nothing slack
+    X = np.array([[[1, 0.4], [0, 0]], [[1, -0.4], [0, 0]]])
+    solution = max_margin(SelectionProblem.from_sequences(X, [1, 1], [1.0, 0.0]), [0, 2])
+    assert solution.rates() == pytest.approx((0.16, np.inf, 1.0))
+    # a third pair with a.u = 1.5 is slack by one half
+    X = np.concatenate([X, [[[1.5, 3.0], [0, 0]]]])
+    solution = max_margin(SelectionProblem.from_sequences(X, [1, 1, 1], [1.0, 0.0]), [0, 2, 4])
+    assert solution.rates() == pytest.approx((0.16, 0.5, 1.0))
+
+
+def test_rates_of_a_single_tight_pair_and_of_dependent_ones():
+    X = np.array([[[2.0, 0.0], [0, 0]]])
+    solution = max_margin(SelectionProblem.from_sequences(X, [1], [1.0, 0.0]), [0])
+    assert solution.rates() == pytest.approx((np.inf, np.inf, 2.0))
+    X = np.array([[[1, theta], [0, 0]] for theta in (-1.0, 0.0, 1.0)])
+    with pytest.raises(ValueError, match="affinely dependent"):
+        max_margin(SelectionProblem.from_sequences(X, [1, 1, 1], [1.0, 0.0]), [0, 2, 4]).rates()
