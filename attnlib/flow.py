@@ -80,8 +80,7 @@ def gradient_flow(
             middles.append(solver.dense_output()((solver.t_old + solver.t) / 2))
             arclength.append(solver.t)
             points.append(solver.y)
-            weights = problem.tail(solver.y)
-            if weights.rounding(weights.gradient()) > LOST:
+            if solver.step_size < 1e-3 * solver.t and _rounding(problem, solver.y) > LOST:
                 ended = "balanced"
             elif solver.step_size < 100 * close and np.linalg.norm(_newton_step(problem, solver.y)) < 10 * close:
                 ended = "stationary"
@@ -100,6 +99,12 @@ def _along(problem, points):
     parts = np.array_split(points, 1 + len(points) * problem.counts.nnz // 10**6)
     looks = [(*problem.log_gradient(part), problem.tail(part).loss()) for part in parts if len(part)]
     return [np.concatenate(x) for x in zip(*looks)]
+
+
+def _rounding(problem, p):
+    """What rounding may change the tangent by."""
+    weights = problem.tail(p)
+    return weights.rounding(weights.gradient())
 
 
 def _newton_step(problem, p):

@@ -52,9 +52,8 @@ def distance(problem, p, direction):
 
 def compare(shape, seeds, length):
     print(f"\nn={shape[0]}, T={shape[1]}, d={shape[2]}; angles in rad, flow of arc length {length:g}")
-    print(
-        "seed   flow: tangent   point   seconds  certified  strict  local   float32 loop: angle  seconds   log domain: angle"
-    )
+    print("seed   flow: tangent   point   seconds  certified  strict  local", end="   ")
+    print("float32 loop: angle  seconds   log domain: angle")
     tangents, seconds = [], []
     for seed in range(seeds):
         X, y, v = gaussian(*shape, seed)
