@@ -1,7 +1,7 @@
 """Discrete descent on p, and the regularisation path: the least loss within a ball, for growing balls.
 
 Both are followed where the loss has long stopped changing in floating point: directions come from the log domain, and
-two points are compared by what their losses differ by, not by the losses. Theorems: chapter "Gradient flow on p".
+two points are compared by what their losses differ by, not by the losses.
 """
 
 import contextlib

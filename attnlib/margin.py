@@ -86,9 +86,9 @@ class MaxMargin:
         tight, mu = self.tight, self.margin
         A, pi = rows(self.keys, self.constraints[tight]), self.duals[tight] / self.duals[tight].sum()
         around = A - pi @ A
-        spread = np.linalg.svd(np.sqrt(pi)[:, None] * around, compute_uv=False)[: len(A) - 1]
         if np.linalg.matrix_rank(around) < len(A) - 1:
             raise ValueError("the tight differences are affinely dependent: the multipliers do not fix the rates")
+        spread = np.linalg.svd(np.sqrt(pi)[:, None] * around, compute_uv=False)[: len(A) - 1]
         rest = np.delete(slack(self.keys, self.constraints, 0.0, self.p * mu), tight)
         return Rates(float(spread.min(initial=np.inf) ** 2 / mu), float(rest.min(initial=np.inf) - mu), mu)
 

@@ -6,7 +6,7 @@ All of it is read off the reference-token form. With r the best-scoring token of
 
 where f_i - gamma_u = (gamma_r - gamma_u) - delta_i and delta_i = gamma_r - f_i = sum_u A_iu (gamma_r - gamma_u) is kept
 as e^{m_i} D_i: where gamma_u = gamma_r it is all there is. Every weight is a number of ordinary size times e^{top}.
-`p` is one point (d,) or several (k, d) throughout; derivations: chapter "Gradient flow on p" of the book.
+`p` is one point (d,) or several (k, d) throughout; derivations: chapter "The model" of the book.
 """
 
 from dataclasses import dataclass
