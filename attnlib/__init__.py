@@ -8,6 +8,7 @@ from .margin import label_margin, max_margin
 from .one_step import one_step, posterior_difference, remainder_bound, signed_frequency
 from .optimality import is_locally_optimal, neighbours, optimal_tokens, selected
 from .problem import SelectionProblem
+from .reviews import load_corpus
 from .shortest import Infeasible
 from .sources import important_tokens
 
@@ -21,6 +22,7 @@ __all__ = [
     "important_tokens",
     "is_locally_optimal",
     "label_margin",
+    "load_corpus",
     "max_margin",
     "neighbours",
     "one_step",
