@@ -11,6 +11,7 @@ from .problem import SelectionProblem
 from .reviews import load_corpus
 from .shortest import Infeasible
 from .sources import important_tokens
+from .training import train
 
 __all__ = [
     "Attention",
@@ -32,5 +33,6 @@ __all__ = [
     "remainder_bound",
     "selected",
     "signed_frequency",
+    "train",
 ]
 __version__ = "0.1.0"
