@@ -8,8 +8,10 @@ from .margin import label_margin, max_margin
 from .one_step import one_step, posterior_difference, remainder_bound, signed_frequency
 from .optimality import is_locally_optimal, neighbours, optimal_tokens, selected
 from .problem import SelectionProblem
+from .reviews import load_corpus
 from .shortest import Infeasible
 from .sources import important_tokens
+from .training import train
 
 __all__ = [
     "Attention",
@@ -21,6 +23,7 @@ __all__ = [
     "important_tokens",
     "is_locally_optimal",
     "label_margin",
+    "load_corpus",
     "max_margin",
     "neighbours",
     "one_step",
@@ -30,5 +33,6 @@ __all__ = [
     "remainder_bound",
     "selected",
     "signed_frequency",
+    "train",
 ]
 __version__ = "0.1.0"

@@ -80,11 +80,9 @@ class Attention:
 
             -grad_E L = a v' + omega p',    -grad_p L = E' omega,    -grad_v L = E' a.
         """
+        self._check(corpus)
         with blas().limit(limits=1):
-            pooled = self._pool(corpus)
-            y = corpus.labels.astype(self.E.dtype)
-            a, omega = pooled.adjoint(y * expit(-y * pooled.f) / -len(corpus))
-            coefficients = np.stack([a, omega], axis=1)
+            coefficients = backward(self.E, self.p, self.v, corpus)[1]
             grad_v, grad_p = coefficients.T @ self.E
             return Gradients(coefficients @ np.stack([self.v, self.p]), grad_p, grad_v)
 
@@ -95,8 +93,7 @@ class Attention:
 
     def _pool(self, corpus: Corpus) -> Pooled:
         self._check(corpus)
-        z, gamma = np.ascontiguousarray((self.E @ np.stack([self.p, self.v], axis=1)).T)
-        return pool(corpus.counts_as(self.E.dtype), z, gamma)
+        return forward(self.E, self.p, self.v, corpus)
 
     def _check(self, corpus: Corpus) -> None:
         if corpus.counts.shape[1] != self.E.shape[0]:
@@ -104,3 +101,16 @@ class Attention:
                 f"E has {self.E.shape[0]} rows, but the corpus has {corpus.counts.shape[1]} tokens: "
                 "load the corpus with the vocabulary the model was made for"
             )
+
+
+def forward(E, p, v, corpus: Corpus) -> Pooled:
+    """The pass from the parameters to the logits, which are its `f`."""
+    z, gamma = np.ascontiguousarray((E @ np.stack([p, v], axis=1)).T)
+    return pool(corpus.counts_as(E.dtype), z, gamma)
+
+
+def backward(E, p, v, corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
+    """f (n,), and -(a, omega) side by side (|S|, 2): every gradient of the loss is a product with these."""
+    pooled = forward(E, p, v, corpus)
+    y = corpus.labels.astype(E.dtype)
+    return pooled.f, np.stack(pooled.adjoint(y * expit(-y * pooled.f) / -len(corpus)), axis=1)

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
+from tqdm import tqdm
 
 from . import checks
 
@@ -21,14 +22,20 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("It wasn't bad.<br />9/10")
     ['it', "wasn't", 'bad', '9', '10']
     """
-    return WORD.findall(text.lower().replace("<br />", " ").replace("\u2019", "'"))
+    return WORD.findall(fold(text))
+
+
+def fold(text: str) -> str:
+    """The text whose words `tokenize` takes; as long as the original, unless lower case itself is longer."""
+    return text.lower().replace("<br />", " " * len("<br />")).replace("\u2019", "'")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Corpus:
     """Documents as bags of tokens: counts C (n, |S|), labels y (n,) in {-1, +1}, and the vocabulary S.
 
-    `left_out` names the rows of the input that `from_texts` could not keep.
+    `left_out` names the rows of the input that `from_texts` could not keep; `fingerprint` names the data of
+    `load_corpus`.
 
     >>> corpus = Corpus.from_tokens([["good", "film", "good"], ["bad", "film"]], [1, -1])
     >>> corpus.vocabulary
@@ -43,6 +50,7 @@ class Corpus:
     labels: np.ndarray
     vocabulary: tuple[str, ...]
     left_out: tuple[int, ...] = ()
+    fingerprint: str = ""
 
     def __post_init__(self):
         C = checks.counts(self.counts)
@@ -99,7 +107,13 @@ class Corpus:
 
     @classmethod
     def from_texts(
-        cls, texts: Iterable[str], labels, vocabulary=None, min_documents: int = 1, max_vocabulary: int | None = None
+        cls,
+        texts: Iterable[str],
+        labels,
+        vocabulary=None,
+        min_documents: int = 1,
+        max_vocabulary: int | None = None,
+        progress: bool = False,
     ) -> "Corpus":
         """Raw texts, split by `tokenize`. Unless a vocabulary is given, keep the tokens of at least `min_documents`
         documents, and of these the `max_vocabulary` most frequent.
@@ -114,7 +128,8 @@ class Corpus:
             if not isinstance(text, str):
                 raise ValueError(f"texts[{i}] is {type(text).__name__}, not a string")
         y = checks.labels(labels, len(texts))
-        C, vocabulary = _count([tokenize(text) for text in texts], vocabulary, min_documents, max_vocabulary)
+        shown = tqdm(texts, "counting words", disable=not progress, unit=" texts", leave=False)
+        C, vocabulary = _count(shown, vocabulary, min_documents, max_vocabulary, split=tokenize)
         kept = np.diff(C.indptr) > 0
         if not kept.any():
             raise ValueError(f"vocabulary knows no word of any of the {len(texts)} texts")
@@ -125,16 +140,16 @@ class Corpus:
         return cls(C[kept], y[kept], vocabulary, left_out)
 
 
-def _count(documents, vocabulary, min_documents=1, max_vocabulary=None):
-    """Counts and vocabulary of tokenised documents, by scikit-learn's CountVectorizer."""
-    if not documents:
+def _count(documents, vocabulary, min_documents=1, max_vocabulary=None, split=lambda document: document):
+    """Counts and vocabulary of documents, split one at a time into tokens, by scikit-learn's CountVectorizer."""
+    if not len(documents):
         raise ValueError("there is no document: a corpus needs at least one")
     if vocabulary is not None:
         vocabulary = checks.vocabulary(vocabulary)
         if not vocabulary:
             raise ValueError("vocabulary is empty")
     vectorizer = CountVectorizer(
-        analyzer=lambda document: document,
+        analyzer=split,
         vocabulary=vocabulary,
         min_df=min_documents,
         max_features=max_vocabulary,

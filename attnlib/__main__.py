@@ -1,0 +1,71 @@
+"""The command line: python -m attnlib COMMAND."""
+
+import argparse
+import os
+import sys
+
+from . import explain, reviews
+
+LARGEST = 50_000_000  # bytes of text
+
+
+def main(arguments=None) -> int:
+    """Run one command; 0 if all went well, 2 if the input was not usable."""
+    parser = argparse.ArgumentParser("python -m attnlib", description="How attention chooses tokens.")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    add_explain(commands)
+    options = parser.parse_args(arguments)
+    sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show a letter shows a question mark
+    try:
+        options.run(options)
+        sys.stdout.flush()
+    except (ValueError, OSError) as error:
+        if isinstance(error, BrokenPipeError):  # the reader of our output, `head` perhaps, has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        print(f"attnlib: {explain.printable(str(error))}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def add_explain(commands) -> None:
+    parser = commands.add_parser(
+        "explain", help="what the trained model attends to in a text", description=explain.__doc__.splitlines()[0]
+    )
+    parser.add_argument("text", nargs="?", help="the text; without it and --file, standard input is read")
+    parser.add_argument("--file", help="a file with the text, in UTF-8")
+    parser.add_argument("--corpus", choices=list(reviews.NAMES), default="imdb", help="what the model was trained on")
+    parser.add_argument("--top", type=int, default=20, help="how many tokens to list (default 20)")
+    parser.set_defaults(run=run_explain)
+
+
+def run_explain(options) -> None:
+    found = explain.explain(read_text(options), explain.read_table(options.corpus))
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
+        print(explain.coloured(found), end="\n\n")
+    print(explain.summary(found, max(options.top, 0)))
+
+
+def read_text(options) -> str:
+    if options.text is not None and options.file is not None:
+        raise ValueError("give a text or --file, not both")
+    if options.text is not None:
+        return options.text
+    if options.file is not None:
+        name = options.file
+        with open(name, "rb") as source:
+            data = source.read(LARGEST + 1)
+    else:
+        name, data = "standard input", sys.stdin.buffer.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ValueError(f"{name} is longer than {LARGEST} bytes")
+    if b"\0" in data:
+        raise ValueError(f"{name} is not text: it holds a zero byte")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name} is not text in UTF-8: byte {error.start} is 0x{data[error.start]:02x}") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())
