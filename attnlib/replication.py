@@ -1,0 +1,242 @@
+"""The replication on real reviews: what the chapters IMDB and Yelp show, computed from the data or read as stored.
+
+A study is a dict of plain numbers and lists, so that it can be stored as JSON, and a table with one row a token. Both
+carry their provenance: the data's fingerprint, versions, seeds, seconds and date.
+"""
+
+import csv
+import json
+import os
+import platform
+import tempfile
+import time
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from scipy.integrate import solve_ivp
+from scipy.special import expit
+from scipy.stats import spearmanr
+from sklearn.linear_model import LogisticRegression
+
+from .attention import Attention
+from .corpus import Corpus
+from .explain import COLUMNS, RESULTS
+from .margin import angle, max_margin
+from .one_step import frequency, one_step, posterior_difference, remainder_bound, signed_frequency
+from .pooling import pool
+from .reviews import available, load_corpus
+from .training import accuracy, train
+
+SEEDS, D, OFTEN = range(5), 128, 100  # OFTEN: counts from which a token takes part in rank correlations
+
+
+def study(name: str, progress: bool = True) -> tuple[dict, dict[str, np.ndarray]]:
+    """Everything the chapter shows: the results, and per token q, alpha, delta, z, gamma and its count."""
+    begun = time.perf_counter()
+    whole = load_corpus(name, progress=progress)
+    test = load_corpus(name, "test", vocabulary=whole.vocabulary, progress=progress)
+    fitted, held_out = split(whole)
+    tokens = {
+        "token": np.array(whole.vocabulary),
+        "q": frequency(whole),
+        "alpha": signed_frequency(whole),
+        "delta": posterior_difference(whole),
+        "count": whole.counts.sum(axis=0),
+    }
+    results = {
+        "corpus": {"train": len(whole), "test": len(test), "tokens": len(whole.vocabulary), "counts": whole.counts.nnz},
+        "one_step": one_step_study(whole, test),
+        "two_stage": two_stage_study(whole, test, tokens),
+        "joint": joint_study(whole, fitted, held_out, test, tokens, progress),
+        "logistic": logistic_study(fitted, held_out, test),
+        "provenance": provenance(whole.fingerprint, test.fingerprint, time.perf_counter() - begun),
+    }
+    return results, tokens
+
+
+def split(corpus: Corpus, held_out: float = 0.2) -> tuple[Corpus, Corpus]:
+    """The corpus in two, the last share held out: its rows come in the order of their digests, that is at random."""
+    cut = round((1 - held_out) * len(corpus))
+    parts = ((corpus.counts[rows], corpus.labels[rows]) for rows in (slice(cut), slice(cut, None)))
+    return tuple(Corpus(C, y, corpus.vocabulary) for C, y in parts)
+
+
+def one_step_study(corpus: Corpus, test: Corpus, seed: int = 0) -> dict:
+    """gamma^1 against (eta/2) alpha from a Gaussian start, for growing steps; and the class-mean classifier."""
+    rng = np.random.default_rng(seed)
+    size, alpha, q = len(corpus.vocabulary), signed_frequency(corpus), frequency(corpus)
+    E, p, v = (rng.standard_normal(shape) / D**0.5 for shape in ((size, D), D, D))
+    start = Attention(0.1 * E, 0.1 * p, v / np.linalg.norm(v))
+    R = np.linalg.norm(-start.gradients(corpus).E - np.outer(alpha, start.v) / 2, axis=1)
+    rows = []
+    for eta in (1e1, 1e2, 1e3, 1e4, 1e5):
+        gamma, expected = one_step(start, corpus, eta).gamma, eta / 2 * alpha
+        rows.append((eta, np.corrcoef(expected, gamma)[0, 1], expected @ gamma / (expected @ expected)))
+    means, shares = (C.counts.multiply(1 / C.lengths[:, None]).tocsr() @ alpha for C in (corpus, test))
+    return {
+        "rows": np.array(rows).tolist(),
+        "bound_ratio": float((R / remainder_bound(start, corpus))[q > 0].max()),
+        "class_mean_accuracy": accuracy(shares, test.labels),
+        "class_mean_accuracy_with_threshold": accuracy(shares - np.median(means), test.labels),
+    }
+
+
+def two_stage_study(corpus: Corpus, test: Corpus, tokens: dict, eta: float = 1e4, length: float = 40.0) -> dict:
+    """E frozen after the exact step, flow on p in function space: z' = K omega, K = I + (eta/2)^2 alpha alpha'.
+
+    In arc length of p: dz/dtau = K omega / sqrt(omega.K omega). It needs no d, and costs O(nnz + |S|) a step.
+    """
+    C, y, alpha = corpus.counts, corpus.labels, tokens["alpha"]
+    gamma = eta / 2 * alpha
+
+    def field(tau, z):
+        pooled = pool(C, z, gamma)
+        _, omega = pooled.adjoint(y * expit(-y * pooled.f) / len(y))
+        K_omega = omega + gamma * (gamma @ omega)
+        return K_omega / np.sqrt(omega @ K_omega)
+
+    taus = np.linspace(0, length, 9)
+    path = solve_ivp(field, (0, length), np.zeros(len(alpha)), t_eval=taus, rtol=1e-4, atol=1e-5).y.T
+    often = tokens["count"] >= OFTEN
+    curve = []
+    for tau, z in zip(taus, path):
+        pooled = pool(C, z, gamma)
+        A = pooled.attention()
+        curve.append(
+            (
+                tau,
+                np.logaddexp(0, -y * pooled.f).mean(),
+                np.median(1 / A.power(2).sum(axis=1)),
+                accuracy(pool(test.counts, z, gamma).f, test.labels),
+                spearmanr(z[often], np.abs(tokens["delta"][often]))[0],
+            )
+        )
+    order = np.argsort(path[-1])
+    return {
+        "eta": eta,
+        "curve": np.array(curve).tolist(),  # tau, loss, effective tokens a document, test accuracy, rank correlation
+        "risen": tokens["token"][order[:-16:-1]].tolist(),
+        "fallen": tokens["token"][order[:15]].tolist(),
+    }
+
+
+def joint_study(whole, fitted, held_out, test, tokens, progress=True) -> dict:
+    """(E, p) trained together from several seeds, stopped early on held-out documents; the first goes to the table."""
+    often, size = tokens["count"] >= OFTEN, np.abs(tokens["delta"])
+    runs = []
+    for seed in SEEDS:
+        training = train(fitted, D, steps=60, seed=seed, validation=held_out, patience=15, progress=progress)
+        best, z, gamma = int(np.argmax(training.history["accuracy"])), training.model.z, training.model.gamma
+        runs.append(
+            {
+                "seed": seed,
+                "step": best,
+                "held_out_accuracy": training.history["accuracy"][best],
+                "test_accuracy": accuracy(training.model.logits(test), test.labels),
+                "z_delta": spearmanr(z[often], size[often])[0],
+                "gamma_alpha": spearmanr(gamma[often], tokens["alpha"][often])[0],
+            }
+        )
+        if seed == SEEDS[0]:
+            tokens["z"], tokens["gamma"], first = z.astype(float), gamma.astype(float), training
+    rng = np.random.default_rng(0)
+    draws = rng.choice(np.flatnonzero(often), size=(1000, often.sum()))
+    interval = np.quantile([spearmanr(tokens["z"][rows], size[rows])[0] for rows in draws], (0.025, 0.975))
+    return {
+        "runs": [{key: float(value) for key, value in run.items()} for run in runs],
+        "bootstrap": interval.tolist(),
+        "history": {key: values.tolist() for key, values in first.history.items()},
+        "margin": margin_study(whole, first.last),
+    }
+
+
+def margin_study(corpus: Corpus, model: Attention) -> dict:
+    """The max-margin direction of what the trained p selects, certified over all pairs, and the angle to it."""
+    problem = Attention(*(x.astype(np.float64) for x in (model.E, model.p, model.v))).problem(corpus)
+    chosen = problem.best_token(problem.keys @ model.p.astype(np.float64))
+    begun = time.perf_counter()
+    solution = max_margin(problem, chosen, solver="NNLS")
+    return {
+        "constraints": len(solution.constraints),
+        "support": len(solution.support),
+        "certificate": solution.certificate().worst,
+        "angle": angle(model.p, solution.p),
+        "seconds": time.perf_counter() - begun,
+    }
+
+
+def logistic_study(fitted: Corpus, held_out: Corpus, test: Corpus) -> dict:
+    """Bag-of-words logistic regression on the same vocabulary and features C/T, its penalty chosen on held-out."""
+    x, x_held, x_test = (
+        C.counts.multiply(fitted.lengths.mean() / C.lengths[:, None]).tocsr() for C in (fitted, held_out, test)
+    )
+    tried = []
+    for strength in (0.01, 0.1, 1.0):
+        model = LogisticRegression(C=strength, max_iter=200, tol=1e-3).fit(x, fitted.labels)
+        held = accuracy(model.decision_function(x_held), held_out.labels)
+        tried.append((held, strength, accuracy(model.decision_function(x_test), test.labels)))
+    held, strength, found = max(tried)
+    return {"C": strength, "held_out_accuracy": held, "test_accuracy": found}
+
+
+def provenance(train_mark: str, test_mark: str, seconds: float) -> dict:
+    packages = {package: version(package) for package in ("numpy", "scipy", "scikit-learn")}
+    return {
+        "fingerprint": {"train": train_mark, "test": test_mark},
+        "seeds": list(SEEDS),
+        "versions": {"python": platform.python_version()} | packages,
+        "seconds": round(seconds, 1),
+        "date": date.today().isoformat(),
+    }
+
+
+def results(name: str) -> tuple[dict, dict[str, np.ndarray], str]:
+    """The study of `name`, its token table, and where it comes from: "live" where the data are at hand, else "stored"."""
+    if available(name):
+        return *study(name, progress=False), "live"
+    stored = json.loads((RESULTS / f"{name}.json").read_text())
+    with (RESULTS / f"{name}_tokens.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    tokens = {key: np.array([row[key] for row in rows]) for key in rows[0]}
+    return stored, {key: x if key == "token" else x.astype(float) for key, x in tokens.items()}, "stored"
+
+
+def store(name: str, found: dict, tokens: dict[str, np.ndarray]) -> None:
+    """Write both files whole, or leave the old ones."""
+    columns = (*COLUMNS, "count")
+    lines = [",".join(columns)]
+    for row in zip(*(tokens[column] for column in columns)):
+        lines.append(",".join([str(row[0]), *(f"{x:.5g}" for x in row[1:])]))
+    _replace(RESULTS / f"{name}_tokens.csv", "\n".join(lines) + "\n")
+    _replace(RESULTS / f"{name}.json", json.dumps(found, indent=1) + "\n")
+
+
+def _replace(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False, encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    os.chmod(out.name, 0o644)
+    os.replace(out.name, path)
+
+
+TOLERANCES = {"test_accuracy": 0.005, "z_delta": 0.02, "gamma_alpha": 0.02, "held_out_accuracy": 0.01, "angle": 0.02}
+
+
+def changes(old: dict, new: dict) -> list[str]:
+    """What differs between two studies: counts and fingerprints at all, numbers of `TOLERANCES` beyond theirs."""
+    found = []
+    if old["corpus"] != new["corpus"]:
+        found.append(f"corpus: {old['corpus']} became {new['corpus']}")
+    if old["provenance"]["fingerprint"] != new["provenance"]["fingerprint"]:
+        found.append("the data have another fingerprint")
+    pairs = [(f"seed {a['seed']:.0f}", a, b) for a, b in zip(old["joint"]["runs"], new["joint"]["runs"])]
+    pairs += [("logistic", old["logistic"], new["logistic"]), ("margin", old["joint"]["margin"], new["joint"]["margin"])]
+    for where, a, b in pairs:
+        for key, tolerance in TOLERANCES.items():
+            if key in a and abs(a[key] - b[key]) > tolerance:
+                found.append(f"{where}: {key} {a[key]:.4f} became {b[key]:.4f}")
+    return found
