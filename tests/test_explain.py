@@ -1,5 +1,6 @@
 """Explaining a text from the stored table: the same attention as the model, and nothing raw to the terminal."""
 
+import argparse
 import io
 import os
 import re
@@ -90,7 +91,7 @@ def test_a_very_long_text():
     text = " ".join(["good", "film", "unheard", "the"] * 25_000 + [f"word{k}" for k in range(500)])
     found = explain(text, TABLE)
     assert len(found.words) == 100_500
-    assert "... and 98500 more words" in coloured(found)
+    assert "... and 98500 more words" in coloured(found) and coloured(found).count("film") == 500
     assert len(summary(found).splitlines()) < 30 and "and 481 more" in summary(found)
     assert "\u2026" in summary(explain("x" * 100_000, TABLE)) and len(summary(explain("x" * 100_000, TABLE))) < 100
 
@@ -144,6 +145,7 @@ def test_the_command(results, capsys, tmp_path):
     (tmp_path / "text").write_text("\ufeffbad", encoding="utf-8")
     assert command.main(["explain", "--file", str(tmp_path / "text"), "--top", "1"]) == 0
     assert "1 words, 1 known" in capsys.readouterr().out
+    assert command.read_text(argparse.Namespace(text=None, file=str(tmp_path / "text"))) == "bad"
     assert command.main(["explain", ""]) == 0
     assert capsys.readouterr().out == "no verdict: the text has no word\n"
 

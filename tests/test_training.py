@@ -140,6 +140,13 @@ def test_the_best_model_by_validation_is_kept():
     assert waited == 5
 
 
+def test_of_equals_the_first_is_the_best():
+    start = random_model(600, 6)
+    still = run(steps=5, rate=1e-9, method="gd", start=start, validation=OTHER)
+    assert len(set(still.history["accuracy"])) == 1
+    equal(still.model, start)
+
+
 def test_an_interrupt_ends_training_between_two_steps(monkeypatch):
     steps_done = []
 
