@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help setup book test nightly lab bench lock clean
+.PHONY: help setup book test nightly lab bench replicate lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -36,6 +36,9 @@ bench: setup ## measure: ratios in one run, with the agreement of what is compar
 	$(BIN)/python benchmarks/gradient.py
 	$(BIN)/python benchmarks/flow.py
 	$(BIN)/python benchmarks/margin.py
+
+replicate: setup ## compute the studies of IMDB and Yelp anew (ATTNLIB_DATA=folder, or the hub) and store them
+	$(BIN)/python -m attnlib replicate
 
 lock: setup ## write constraints.txt anew from the environment in .venv
 	(echo "# The whole environment, as resolved from requirements.txt: make lock"; \

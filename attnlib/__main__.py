@@ -14,6 +14,7 @@ def main(arguments=None) -> int:
     parser = argparse.ArgumentParser("python -m attnlib", description="How attention chooses tokens.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_explain(commands)
+    add_replicate(commands)
     options = parser.parse_args(arguments)
     sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show a letter shows a question mark
     try:
@@ -44,6 +45,24 @@ def run_explain(options) -> None:
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
         print(explain.coloured(found), end="\n\n")
     print(explain.summary(found, max(options.top, 0)))
+
+
+def add_replicate(commands) -> None:
+    parser = commands.add_parser("replicate", help="compute the studies of the real corpora anew and store them")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(reviews.NAMES)}; all if none is given")
+    parser.set_defaults(run=run_replicate)
+
+
+def run_replicate(options) -> None:
+    from . import results  # here, because `explain` needs none of what this imports
+
+    for name in options.names or reviews.NAMES:
+        print(f"{name}:", flush=True)
+        found, tokens = results.study(name)
+        differences = results.changes(results.stored(name)[0], found) if results.has_stored(name) else ["first run"]
+        results.store(name, found, tokens)
+        print("\n".join(f"  {line}" for line in differences or ["as before, within tolerance"]))
+        print(f"  {found['provenance']['seconds']} s, fingerprint {found['provenance']['fingerprint']['train']}")
 
 
 def read_text(options) -> str:

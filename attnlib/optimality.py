@@ -1,7 +1,7 @@
 """Which tokens: selected by p, optimal by label, neighbours of a selection, and local optimality.
 
-The score of token u in document i is y_i gamma_u. Definitions 1 and 2 of the max-margin paper; what they decide: chapter
-"Gradient flow on p". A selection is one row a document, (n,), or a collection of rows for each (ties).
+The score of token u in document i is y_i gamma_u. Definitions 1 and 2 of the max-margin paper; what they decide is in
+chapter "Gradient flow on p". A selection is one row a document, (n,), or a collection of rows for each (ties).
 """
 
 import warnings

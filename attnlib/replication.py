@@ -1,18 +1,13 @@
-"""The replication on real reviews: what the chapters IMDB and Yelp show, computed from the data or read as stored.
+"""The replication on real reviews: all that the chapters on IMDB and Yelp show.
 
-A study is a dict of plain numbers and lists, so that it can be stored as JSON, and a table with one row a token. Both
-carry their provenance: the data's fingerprint, versions, seeds, seconds and date.
+A study is a dict of plain numbers and lists, so that it can be stored as JSON, and a table with one row a token. It
+carries its provenance: the data's fingerprint, versions, seeds, seconds and date.
 """
 
-import csv
-import json
-import os
 import platform
-import tempfile
 import time
 from datetime import date
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -22,11 +17,10 @@ from sklearn.linear_model import LogisticRegression
 
 from .attention import Attention
 from .corpus import Corpus
-from .explain import COLUMNS, RESULTS
 from .margin import angle, max_margin
 from .one_step import frequency, one_step, posterior_difference, remainder_bound, signed_frequency
 from .pooling import pool
-from .reviews import available, load_corpus
+from .reviews import load_corpus
 from .training import accuracy, train
 
 SEEDS, D, OFTEN = range(5), 128, 100  # OFTEN: counts from which a token takes part in rank correlations
@@ -83,7 +77,7 @@ def one_step_study(corpus: Corpus, test: Corpus, seed: int = 0) -> dict:
     }
 
 
-def two_stage_study(corpus: Corpus, test: Corpus, tokens: dict, eta: float = 1e4, length: float = 40.0) -> dict:
+def two_stage_study(corpus: Corpus, test: Corpus, tokens: dict, eta: float = 1e3, length: float = 12.0) -> dict:
     """E frozen after the exact step, flow on p in function space: z' = K omega, K = I + (eta/2)^2 alpha alpha'.
 
     In arc length of p: dz/dtau = K omega / sqrt(omega.K omega). It needs no d, and costs O(nnz + |S|) a step.
@@ -97,25 +91,29 @@ def two_stage_study(corpus: Corpus, test: Corpus, tokens: dict, eta: float = 1e4
         K_omega = omega + gamma * (gamma @ omega)
         return K_omega / np.sqrt(omega @ K_omega)
 
-    taus = np.linspace(0, length, 9)
-    path = solve_ivp(field, (0, length), np.zeros(len(alpha)), t_eval=taus, rtol=1e-4, atol=1e-5).y.T
+    taus = np.linspace(0, length, 13)[1:]
+    path = solve_ivp(field, (0, length), np.zeros(len(alpha)), t_eval=taus, rtol=1e-3, atol=1e-4).y.T
     often = tokens["count"] >= OFTEN
     curve = []
     for tau, z in zip(taus, path):
         pooled = pool(C, z, gamma)
-        A = pooled.attention()
         curve.append(
             (
                 tau,
                 np.logaddexp(0, -y * pooled.f).mean(),
-                np.median(1 / A.power(2).sum(axis=1)),
+                np.median(1 / pooled.attention().power(2).sum(axis=1)),
                 accuracy(pool(test.counts, z, gamma).f, test.labels),
                 spearmanr(z[often], np.abs(tokens["delta"][often]))[0],
             )
         )
     order = np.argsort(path[-1])
+    scores = np.repeat(y, np.diff(C.indptr)) * alpha[C.indices] > 0  # on the side of the document's label
+    attended = pooled.attention()
+    attended.data *= scores
+    on_side = attended.sum(axis=1)
     return {
         "eta": eta,
+        "right_side": [float(on_side[y == label].mean()) for label in (1, -1)],
         "curve": np.array(curve).tolist(),  # tau, loss, effective tokens a document, test accuracy, rank correlation
         "risen": tokens["token"][order[:-16:-1]].tolist(),
         "fallen": tokens["token"][order[:15]].tolist(),
@@ -142,11 +140,25 @@ def joint_study(whole, fitted, held_out, test, tokens, progress=True) -> dict:
         if seed == SEEDS[0]:
             tokens["z"], tokens["gamma"], first = z.astype(float), gamma.astype(float), training
     rng = np.random.default_rng(0)
+    mixed = Corpus(fitted.counts, rng.permutation(fitted.labels), fitted.vocabulary)
+    control = train(mixed, D, steps=int(runs[0]["step"]), progress=progress).last
+    unseen = np.abs(posterior_difference(test))
+    seen_twice = often & np.isfinite(unseen)
+
+    def rank(x, y, rows=often):
+        return float(spearmanr(x[rows], y[rows])[0])
+
     draws = rng.choice(np.flatnonzero(often), size=(1000, often.sum()))
     interval = np.quantile([spearmanr(tokens["z"][rows], size[rows])[0] for rows in draws], (0.025, 0.975))
     return {
         "runs": [{key: float(value) for key, value in run.items()} for run in runs],
         "bootstrap": interval.tolist(),
+        "unseen": {"z": rank(tokens["z"], unseen, seen_twice), "ceiling": rank(size, unseen, seen_twice)},
+        "shuffled": {
+            "own": rank(control.z, np.abs(posterior_difference(mixed))),
+            "true": rank(control.z, size),
+            "test_accuracy": accuracy(control.logits(test), test.labels),
+        },
         "history": {key: values.tolist() for key, values in first.history.items()},
         "margin": margin_study(whole, first.last),
     }
@@ -173,8 +185,8 @@ def logistic_study(fitted: Corpus, held_out: Corpus, test: Corpus) -> dict:
         C.counts.multiply(fitted.lengths.mean() / C.lengths[:, None]).tocsr() for C in (fitted, held_out, test)
     )
     tried = []
-    for strength in (0.01, 0.1, 1.0):
-        model = LogisticRegression(C=strength, max_iter=200, tol=1e-3).fit(x, fitted.labels)
+    for strength in (0.01, 0.1):
+        model = LogisticRegression(C=strength, max_iter=1000, tol=1e-3).fit(x, fitted.labels)
         held = accuracy(model.decision_function(x_held), held_out.labels)
         tried.append((held, strength, accuracy(model.decision_function(x_test), test.labels)))
     held, strength, found = max(tried)
@@ -190,53 +202,3 @@ def provenance(train_mark: str, test_mark: str, seconds: float) -> dict:
         "seconds": round(seconds, 1),
         "date": date.today().isoformat(),
     }
-
-
-def results(name: str) -> tuple[dict, dict[str, np.ndarray], str]:
-    """The study of `name`, its token table, and where it comes from: "live" where the data are at hand, else "stored"."""
-    if available(name):
-        return *study(name, progress=False), "live"
-    stored = json.loads((RESULTS / f"{name}.json").read_text())
-    with (RESULTS / f"{name}_tokens.csv").open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    tokens = {key: np.array([row[key] for row in rows]) for key in rows[0]}
-    return stored, {key: x if key == "token" else x.astype(float) for key, x in tokens.items()}, "stored"
-
-
-def store(name: str, found: dict, tokens: dict[str, np.ndarray]) -> None:
-    """Write both files whole, or leave the old ones."""
-    columns = (*COLUMNS, "count")
-    lines = [",".join(columns)]
-    for row in zip(*(tokens[column] for column in columns)):
-        lines.append(",".join([str(row[0]), *(f"{x:.5g}" for x in row[1:])]))
-    _replace(RESULTS / f"{name}_tokens.csv", "\n".join(lines) + "\n")
-    _replace(RESULTS / f"{name}.json", json.dumps(found, indent=1) + "\n")
-
-
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False, encoding="utf-8") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    os.chmod(out.name, 0o644)
-    os.replace(out.name, path)
-
-
-TOLERANCES = {"test_accuracy": 0.005, "z_delta": 0.02, "gamma_alpha": 0.02, "held_out_accuracy": 0.01, "angle": 0.02}
-
-
-def changes(old: dict, new: dict) -> list[str]:
-    """What differs between two studies: counts and fingerprints at all, numbers of `TOLERANCES` beyond theirs."""
-    found = []
-    if old["corpus"] != new["corpus"]:
-        found.append(f"corpus: {old['corpus']} became {new['corpus']}")
-    if old["provenance"]["fingerprint"] != new["provenance"]["fingerprint"]:
-        found.append("the data have another fingerprint")
-    pairs = [(f"seed {a['seed']:.0f}", a, b) for a, b in zip(old["joint"]["runs"], new["joint"]["runs"])]
-    pairs += [("logistic", old["logistic"], new["logistic"]), ("margin", old["joint"]["margin"], new["joint"]["margin"])]
-    for where, a, b in pairs:
-        for key, tolerance in TOLERANCES.items():
-            if key in a and abs(a[key] - b[key]) > tolerance:
-                found.append(f"{where}: {key} {a[key]:.4f} became {b[key]:.4f}")
-    return found

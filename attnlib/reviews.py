@@ -13,15 +13,13 @@ import json
 import os
 import tempfile
 import threading
-import time
 import unicodedata
 import warnings
 from pathlib import Path
 
 import numpy as np
-from scipy import sparse
 
-from . import checks, corpus
+from . import cache, checks, corpus
 from .corpus import Corpus
 
 NAMES = {"imdb": ("imdb.parquet", "stanfordnlp/imdb"), "yelp": ("yelp_polarity.parquet", "fancyzhx/yelp_polarity")}
@@ -45,8 +43,8 @@ def load_corpus(
     mark = _combine(digests)
     asked = [mark, inspect.getsource(corpus), unicodedata.unidata_version, vocabulary, min_documents]
     key = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
-    stored = _cache_folder() / f"{name}-{split}-{key[:32]}.npz"
-    found = _load(stored, key, mark)
+    path = cache.folder() / f"{name}-{split}-{key[:32]}.npz"
+    found = cache.load(path, key, mark)
     if found is None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # said below, whether or not the counts were stored
@@ -54,7 +52,7 @@ def load_corpus(
                 [texts[i] for i in order], 2 * labels[order] - 1, vocabulary, min_documents, progress=progress
             )
         found = Corpus(made.counts, made.labels, made.vocabulary, made.left_out, mark)
-        _store(stored, key, found)
+        cache.store(path, key, found)
     if found.left_out:
         warnings.warn(f"left out {len(found.left_out)} of {len(texts)} texts with no known token", stacklevel=2)
     return found
@@ -200,57 +198,3 @@ def _root(error) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     return f"{type(error).__name__}: {error}"
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("ATTNLIB_CACHE") or Path.home() / ".cache" / "attnlib")
-
-
-def _load(path, key, mark) -> Corpus | None:
-    """The corpus stored under `key`, or None. The archive carries a checksum of every array; one that fails, or is
-    not what `Corpus` takes, is as good as none."""
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            if str(stored["key"]) != key:
-                return None
-            C = sparse.csr_array((stored["data"], stored["indices"], stored["indptr"]), shape=stored["shape"])
-            C.check_format()
-            words = json.loads(stored["vocabulary"].tobytes())
-            return Corpus(C, stored["labels"], words, tuple(stored["left_out"].tolist()), mark)
-    except Exception:  # whatever a damaged file can make numpy and zipfile raise: the counts are made again
-        return None
-
-
-def _store(path, key, made) -> None:
-    """Write next to `path`, then rename: a run that is killed leaves the old file or none."""
-    C = made.counts
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for part in path.parent.glob("*.part"):  # what a killed run had begun
-            if time.time() - part.stat().st_mtime > 3600:
-                part.unlink()
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-    except OSError as error:
-        warnings.warn(f"the counts are not stored: {error}", stacklevel=3)
-        return
-    try:
-        with os.fdopen(handle, "wb") as out:
-            np.savez(
-                out,
-                key=key,
-                data=C.data.astype(np.float32),
-                indices=C.indices,
-                indptr=C.indptr,
-                shape=C.shape,
-                labels=made.labels.astype(np.int8),
-                vocabulary=np.frombuffer(json.dumps(made.vocabulary).encode(), dtype=np.uint8),
-                left_out=np.array(made.left_out, dtype=np.int64),
-            )
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(scratch, path)
-    except OSError as error:
-        warnings.warn(f"the counts are not stored: {error}", stacklevel=3)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(scratch)

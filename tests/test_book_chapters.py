@@ -23,6 +23,20 @@ def test_there_are_chapters():
 @pytest.mark.xdist_group("book")
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_chapter_runs(chapter, record_property):
+    record_property("chapter seconds", round(run(chapter).exec_metadata["runtime"], 1))
+
+
+@pytest.mark.xdist_group("book")
+@pytest.mark.parametrize("chapter", ["book/imdb", "book/yelp"])
+def test_chapters_on_real_text_run_from_stored_results(chapter, monkeypatch, tmp_path):
+    monkeypatch.delenv("ATTNLIB_DATA", raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    first = next(cell for cell in run(chapter).notebook.cells if cell.cell_type == "code")
+    assert first.outputs[0].text.startswith("stored results of 20")
+
+
+def run(chapter):
+    """Execute a chapter into the cache of the present environment, or find it there."""
     path = ROOT / f"{chapter}.md"
     config = NbParserConfig(
         execution_mode="cache",
@@ -33,6 +47,7 @@ def test_chapter_runs(chapter, record_property):
     reader = create_nb_reader(str(path), MdParserConfig(), config, path.read_text())
     notebook = reader.read(path.read_text())
     with create_client(notebook, str(path), config, logging.getLogger("chapters"), reader.read_fmt) as client:
-        record_property("chapter seconds", round(client.exec_metadata["runtime"], 1))
-    errors = [output for cell in notebook.cells for output in cell.get("outputs", ()) if output.output_type == "error"]
+        cells = client.notebook.cells
+    errors = [output for cell in cells for output in cell.get("outputs", ()) if output.output_type == "error"]
     assert client.exec_metadata["succeeded"] and not errors
+    return client

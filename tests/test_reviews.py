@@ -310,7 +310,7 @@ def test_a_killed_run_leaves_the_stored_counts_whole_or_absent(tmp_path):
     child = """
 import sys, time
 import numpy as np
-from attnlib import reviews
+from attnlib import cache, reviews
 
 def slowly(out, savez=np.savez, **arrays):
     import io
@@ -325,7 +325,7 @@ def slowly(out, savez=np.savez, **arrays):
 reviews.np.savez = slowly
 while True:
     reviews.load_corpus("imdb", min_documents=2, progress=False)
-    for path in reviews._cache_folder().glob("*.npz"):
+    for path in cache.folder().glob("*.npz"):
         path.unlink()
 """
     whole = load()
