@@ -24,10 +24,10 @@ book: setup ## build the book, strictly, into _build/html
 	@echo; echo "Open file://$(CURDIR)/_build/html/index.html"
 
 test: setup ## test the library, run every chapter, and check the built pages in a browser
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 nightly: setup ## the same with thousands of random cases a property
-	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 --dist loadgroup
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lab: setup ## open the chapters in JupyterLab
 	$(BIN)/jupyter lab book

@@ -6,6 +6,7 @@ carries its provenance: the data's fingerprint, versions, seeds, seconds and dat
 
 import platform
 import time
+import warnings
 from datetime import date
 from importlib.metadata import version
 
@@ -29,8 +30,10 @@ SEEDS, D, OFTEN = range(5), 128, 100  # OFTEN: counts from which a token takes p
 def study(name: str, progress: bool = True) -> tuple[dict, dict[str, np.ndarray]]:
     """Everything the chapter shows: the results, and per token q, alpha, delta, z, gamma and its count."""
     begun = time.perf_counter()
-    whole = load_corpus(name, progress=progress)
-    test = load_corpus(name, "test", vocabulary=whole.vocabulary, progress=progress)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "left out")  # the results say how many
+        whole = load_corpus(name, progress=progress)
+        test = load_corpus(name, "test", vocabulary=whole.vocabulary, progress=progress)
     fitted, held_out = split(whole)
     tokens = {
         "token": np.array(whole.vocabulary),
@@ -40,7 +43,13 @@ def study(name: str, progress: bool = True) -> tuple[dict, dict[str, np.ndarray]
         "count": whole.counts.sum(axis=0),
     }
     results = {
-        "corpus": {"train": len(whole), "test": len(test), "tokens": len(whole.vocabulary), "counts": whole.counts.nnz},
+        "corpus": {
+            "train": len(whole),
+            "test": len(test),
+            "left_out": len(whole.left_out) + len(test.left_out),
+            "tokens": len(whole.vocabulary),
+            "counts": whole.counts.nnz,
+        },
         "one_step": one_step_study(whole, test),
         "two_stage": two_stage_study(whole, test, tokens),
         "joint": joint_study(whole, fitted, held_out, test, tokens, progress),

@@ -18,6 +18,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from tqdm import TqdmWarning
 
 from . import cache, checks, corpus
 from .corpus import Corpus
@@ -65,9 +66,7 @@ def available(name: str) -> bool:
         return (Path(folder) / file).is_file()
     if importlib.util.find_spec("datasets") is None:
         return False
-    from datasets import config
-
-    return any(Path(config.HF_DATASETS_CACHE).glob(hub.replace("/", "___") + "/*/*/*/dataset_info.json"))
+    return any(Path(_datasets().config.HF_DATASETS_CACHE).glob(hub.replace("/", "___") + "/*/*/*/dataset_info.json"))
 
 
 def fingerprint(texts, labels) -> str:
@@ -124,11 +123,18 @@ def _names(name):
     return NAMES[name]
 
 
+def _datasets():
+    """The library, imported when it is needed: that takes longer than most of what this one does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TqdmWarning)  # in a notebook, that bars could be drawn with widgets
+        import datasets
+    return datasets
+
+
 def _from_file(path):
     if not path.is_file():
         raise FileNotFoundError(f"ATTNLIB_DATA is {str(path.parent)!r}, but there is no file {path.name} in it")
-    import datasets  # here, as below: importing it takes longer than most of what this library does
-
+    datasets = _datasets()
     # A table in memory: the arrow copy that datasets would keep of a file we already have goes with its folder.
     with tempfile.TemporaryDirectory() as scratch, _quiet(datasets):
         try:
@@ -138,8 +144,7 @@ def _from_file(path):
 
 
 def _from_hub(hub, split):
-    import datasets
-
+    datasets = _datasets()
     with contextlib.suppress(ConnectionError), _offline(datasets):
         return datasets.load_dataset(hub, split=split)  # from the cache, which needs no network
     try:

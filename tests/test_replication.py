@@ -36,11 +36,8 @@ def test_a_study_is_stored_and_read_back(made_reviews):
     kept, table = results.stored("imdb")
     assert live
     assert results.changes(kept, found) == []
-    assert (
-        kept["corpus"]
-        == found["corpus"]
-        == {"train": 400, "test": 200, "tokens": 36, "counts": found["corpus"]["counts"]}
-    )
+    sizes = {"train": 400, "test": 200, "left_out": 0, "tokens": 36, "counts": found["corpus"]["counts"]}
+    assert kept["corpus"] == found["corpus"] == sizes
     assert json.dumps(kept)  # plain numbers, no NaN
     for column in ("q", "alpha", "delta", "z", "gamma"):
         np.testing.assert_allclose(table[column], tokens[column], rtol=1e-3, atol=1e-6)

@@ -1,23 +1,65 @@
-"""The built pages in a real browser with the network off: typeset, silent, described, readable on a phone."""
+"""The book: every chapter runs, into the cache the book is built from, once and not twice; then its pages, in a real
+browser with the network off, are typeset, silent, described, and readable on a phone.
 
+One file, because the tests of a file run in one process, in order: the build must find the chapters executed.
+"""
+
+import logging
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import keyed_cache
 import pytest
+from myst_nb.core.config import NbParserConfig
+from myst_nb.core.execute import create_client
+from myst_nb.core.read import create_nb_reader, is_myst_markdown_notebook
+from myst_parser.config.main import MdParserConfig
 from playwright.sync_api import sync_playwright
-from test_book_chapters import PAGES
+from sphinx_external_toc.parsing import parse_toc_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGES = list(parse_toc_yaml(ROOT / "_toc.yml"))
+CHAPTERS = [page for page in PAGES if is_myst_markdown_notebook((ROOT / f"{page}.md").read_text())]
 HTML = ROOT / "_build/html"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
 
-pytestmark = [
-    pytest.mark.xdist_group("book"),
-    pytest.mark.skipif(CHROMIUM is None, reason="LEFT OUT: no Chromium found, the pages were not looked at"),
-]
+
+def test_there_are_chapters():
+    assert {"book/intro", "book/model", "book/one_step"} <= set(CHAPTERS) < set(PAGES)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_chapter_runs(chapter, record_property):
+    record_property("chapter seconds", round(run(chapter).exec_metadata["runtime"], 1))
+
+
+@pytest.mark.parametrize("chapter", ["book/imdb", "book/yelp"])
+def test_chapters_on_real_text_run_from_stored_results(chapter, monkeypatch, tmp_path):
+    monkeypatch.delenv("ATTNLIB_DATA", raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    first = next(cell for cell in run(chapter).notebook.cells if cell.cell_type == "code")
+    assert first.outputs[0].text.startswith("stored results of 20")
+
+
+def run(chapter):
+    """Execute a chapter into the cache of the present environment, or find it there."""
+    path = ROOT / f"{chapter}.md"
+    config = NbParserConfig(
+        execution_mode="cache",
+        execution_cache_path=str(keyed_cache.path()),
+        execution_timeout=300,
+        execution_raise_on_error=True,
+    )
+    reader = create_nb_reader(str(path), MdParserConfig(), config, path.read_text())
+    notebook = reader.read(path.read_text())
+    with create_client(notebook, str(path), config, logging.getLogger("chapters"), reader.read_fmt) as client:
+        cells = client.notebook.cells
+    errors = [output for cell in cells for output in cell.get("outputs", ()) if output.output_type == "error"]
+    assert client.exec_metadata["succeeded"] and not errors
+    return client
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +72,8 @@ def book():
 
 @pytest.fixture(scope="module")
 def browser():
+    if CHROMIUM is None:
+        pytest.skip("LEFT OUT: no Chromium found, the pages were not looked at")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
         yield browser
