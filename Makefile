@@ -36,6 +36,7 @@ bench: setup ## measure: ratios in one run, with the agreement of what is compar
 	$(BIN)/python benchmarks/gradient.py
 	$(BIN)/python benchmarks/flow.py
 	$(BIN)/python benchmarks/margin.py
+	$(BIN)/python benchmarks/training.py
 
 replicate: setup ## compute the studies of IMDB and Yelp anew (ATTNLIB_DATA=folder, or the hub) and store them
 	$(BIN)/python -m attnlib replicate

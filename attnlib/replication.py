@@ -11,20 +11,17 @@ from datetime import date
 from importlib.metadata import version
 
 import numpy as np
-from scipy.integrate import solve_ivp
-from scipy.special import expit
 from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 
 from .attention import Attention
 from .corpus import Corpus
-from .margin import angle, max_margin
 from .one_step import frequency, one_step, posterior_difference, remainder_bound, signed_frequency
-from .pooling import pool
 from .reviews import load_corpus
 from .training import accuracy, train
+from .two_stage import OFTEN, D, finite_study, margin_study, two_stage_study
 
-SEEDS, D, OFTEN = range(5), 128, 100  # OFTEN: counts from which a token takes part in rank correlations
+SEEDS = range(5)
 
 
 def study(name: str, progress: bool = True) -> tuple[dict, dict[str, np.ndarray]]:
@@ -51,7 +48,7 @@ def study(name: str, progress: bool = True) -> tuple[dict, dict[str, np.ndarray]
             "counts": whole.counts.nnz,
         },
         "one_step": one_step_study(whole, test),
-        "two_stage": two_stage_study(whole, test, tokens),
+        "two_stage": two_stage_study(whole, test, tokens) | {"finite": finite_study(whole, test)},
         "joint": joint_study(whole, fitted, held_out, test, tokens, progress),
         "logistic": logistic_study(fitted, held_out, test),
         "provenance": provenance(whole.fingerprint, test.fingerprint, time.perf_counter() - begun),
@@ -86,49 +83,6 @@ def one_step_study(corpus: Corpus, test: Corpus, seed: int = 0) -> dict:
     }
 
 
-def two_stage_study(corpus: Corpus, test: Corpus, tokens: dict, eta: float = 1e3, length: float = 12.0) -> dict:
-    """E frozen after the exact step, flow on p in function space: z' = K omega, K = I + (eta/2)^2 alpha alpha'.
-
-    In arc length of p: dz/dtau = K omega / sqrt(omega.K omega). It needs no d, and costs O(nnz + |S|) a step.
-    """
-    C, y, alpha = corpus.counts, corpus.labels, tokens["alpha"]
-    gamma = eta / 2 * alpha
-
-    def field(tau, z):
-        pooled = pool(C, z, gamma)
-        _, omega = pooled.adjoint(y * expit(-y * pooled.f) / len(y))
-        K_omega = omega + gamma * (gamma @ omega)
-        return K_omega / np.sqrt(omega @ K_omega)
-
-    taus = np.linspace(0, length, 13)[1:]
-    path = solve_ivp(field, (0, length), np.zeros(len(alpha)), t_eval=taus, rtol=1e-3, atol=1e-4).y.T
-    often = tokens["count"] >= OFTEN
-    curve = []
-    for tau, z in zip(taus, path):
-        pooled = pool(C, z, gamma)
-        curve.append(
-            (
-                tau,
-                np.logaddexp(0, -y * pooled.f).mean(),
-                np.median(1 / pooled.attention().power(2).sum(axis=1)),
-                accuracy(pool(test.counts, z, gamma).f, test.labels),
-                spearmanr(z[often], np.abs(tokens["delta"][often]))[0],
-            )
-        )
-    order = np.argsort(path[-1])
-    scores = np.repeat(y, np.diff(C.indptr)) * alpha[C.indices] > 0  # on the side of the document's label
-    attended = pooled.attention()
-    attended.data *= scores
-    on_side = attended.sum(axis=1)
-    return {
-        "eta": eta,
-        "right_side": [float(on_side[y == label].mean()) for label in (1, -1)],
-        "curve": np.array(curve).tolist(),  # tau, loss, effective tokens a document, test accuracy, rank correlation
-        "risen": tokens["token"][order[:-16:-1]].tolist(),
-        "fallen": tokens["token"][order[:15]].tolist(),
-    }
-
-
 def joint_study(whole, fitted, held_out, test, tokens, progress=True) -> dict:
     """(E, p) trained together from several seeds, stopped early on held-out documents; the first goes to the table."""
     often, size = tokens["count"] >= OFTEN, np.abs(tokens["delta"])
@@ -148,6 +102,12 @@ def joint_study(whole, fitted, held_out, test, tokens, progress=True) -> dict:
         )
         if seed == SEEDS[0]:
             tokens["z"], tokens["gamma"], first = z.astype(float), gamma.astype(float), training
+    over_time, training = [], None
+    for step in range(5, 41, 5):
+        training = train(fitted, D, steps=5, seed=SEEDS[0], start=training, progress=False)
+        z, gamma = training.last.z, training.last.gamma
+        ranks = (spearmanr(z[often], size[often])[0], spearmanr(gamma[often], tokens["alpha"][often])[0])
+        over_time.append((step, *map(float, ranks), accuracy(training.last.logits(test), test.labels)))
     rng = np.random.default_rng(0)
     mixed = Corpus(fitted.counts, rng.permutation(fitted.labels), fitted.vocabulary)
     control = train(mixed, D, steps=int(runs[0]["step"]), progress=progress).last
@@ -161,6 +121,7 @@ def joint_study(whole, fitted, held_out, test, tokens, progress=True) -> dict:
     interval = np.quantile([spearmanr(tokens["z"][rows], size[rows])[0] for rows in draws], (0.025, 0.975))
     return {
         "runs": [{key: float(value) for key, value in run.items()} for run in runs],
+        "over_time": over_time,
         "bootstrap": interval.tolist(),
         "unseen": {"z": rank(tokens["z"], unseen, seen_twice), "ceiling": rank(size, unseen, seen_twice)},
         "shuffled": {
@@ -170,21 +131,6 @@ def joint_study(whole, fitted, held_out, test, tokens, progress=True) -> dict:
         },
         "history": {key: values.tolist() for key, values in first.history.items()},
         "margin": margin_study(whole, first.last),
-    }
-
-
-def margin_study(corpus: Corpus, model: Attention) -> dict:
-    """The max-margin direction of what the trained p selects, certified over all pairs, and the angle to it."""
-    problem = Attention(*(x.astype(np.float64) for x in (model.E, model.p, model.v))).problem(corpus)
-    chosen = problem.best_token(problem.keys @ model.p.astype(np.float64))
-    begun = time.perf_counter()
-    solution = max_margin(problem, chosen, solver="NNLS")
-    return {
-        "constraints": len(solution.constraints),
-        "support": len(solution.support),
-        "certificate": solution.certificate().worst,
-        "angle": angle(model.p, solution.p),
-        "seconds": time.perf_counter() - begun,
     }
 
 

@@ -7,7 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attnlib import Corpus, SelectionProblem, important_tokens, posterior_difference, replication, results, reviews
+from attnlib import (
+    Corpus,
+    SelectionProblem,
+    important_tokens,
+    posterior_difference,
+    replication,
+    results,
+    reviews,
+    selected,
+    train,
+    two_stage,
+)
 from attnlib.__main__ import main
 from attnlib.one_step import frequency, signed_frequency
 
@@ -25,8 +36,9 @@ def made_reviews(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(replication, "D", 8)
-    monkeypatch.setattr(replication, "OFTEN", 5)
+    for module in (replication, two_stage):
+        monkeypatch.setattr(module, "D", 8)
+        monkeypatch.setattr(module, "OFTEN", 5)
     return tmp_path
 
 
@@ -81,6 +93,16 @@ def test_unknown_name_is_refused(made_reviews, capsys):
     assert "nowhere" in capsys.readouterr().err
 
 
+def test_the_margin_of_a_trained_model_is_certified():
+    corpus = important_tokens(80, 6, 2, 8, seed=0)
+    model = train(corpus, d=14, steps=60, progress=False).last
+    found = two_stage.margin_study(corpus, model)
+    assert found["certificate"] < 1e-9 and 0 < found["angle"] < np.pi / 2
+    problem = model.problem(corpus)
+    pairs = {(s, u) for row, s in zip(corpus.counts, selected(problem, model.p)) for u in row.indices if u != s}
+    assert found["constraints"] == len(pairs)
+
+
 def test_the_split_keeps_every_document_once():
     corpus = important_tokens(50, 5, 2, 6, seed=0)
     fitted, held_out = replication.split(corpus)
@@ -94,7 +116,7 @@ def test_the_flow_in_function_space_is_the_flow_of_p():
     corpus = important_tokens(60, 6, 2, 8, seed=1)
     tokens = {"alpha": signed_frequency(corpus), "delta": posterior_difference(corpus), "q": frequency(corpus)}
     tokens |= {"count": np.full(12, 100.0), "token": np.array(corpus.vocabulary)}
-    found = replication.two_stage_study(corpus, corpus, tokens, eta=50.0, length=2.0)
+    found = two_stage.two_stage_study(corpus, corpus, tokens, eta=50.0, length=2.0)
     keys = np.hstack([np.eye(12), 25.0 * tokens["alpha"][:, None]])
     problem = SelectionProblem(keys, 25.0 * tokens["alpha"], corpus.counts, corpus.labels)
     p, n = np.zeros(13), 4000
