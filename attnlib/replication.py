@@ -102,11 +102,13 @@ def joint_study(whole, fitted, held_out, test, tokens, progress=True) -> dict:
         )
         if seed == SEEDS[0]:
             tokens["z"], tokens["gamma"], first = z.astype(float), gamma.astype(float), training
-    over_time, training = [], None
+    over_time, by_delta, training = [], [], None
+    bins = np.digitize(tokens["delta"][often], np.linspace(-0.8, 0.8, 9))  # ten of width 0.2
     for step in range(5, 41, 5):
         training = train(fitted, D, steps=5, seed=SEEDS[0], start=training, progress=False)
         z, gamma = training.last.z, training.last.gamma
         ranks = (spearmanr(z[often], size[often])[0], spearmanr(gamma[often], tokens["alpha"][often])[0])
+        by_delta.append([float(z[often][bins == k].mean()) if (bins == k).any() else 0.0 for k in range(10)])
         over_time.append((step, *map(float, ranks), accuracy(training.last.logits(test), test.labels)))
     rng = np.random.default_rng(0)
     mixed = Corpus(fitted.counts, rng.permutation(fitted.labels), fitted.vocabulary)
@@ -122,6 +124,7 @@ def joint_study(whole, fitted, held_out, test, tokens, progress=True) -> dict:
     return {
         "runs": [{key: float(value) for key, value in run.items()} for run in runs],
         "over_time": over_time,
+        "z_by_delta": by_delta,
         "bootstrap": interval.tolist(),
         "unseen": {"z": rank(tokens["z"], unseen, seen_twice), "ceiling": rank(size, unseen, seen_twice)},
         "shuffled": {
