@@ -134,3 +134,18 @@ def test_the_stored_studies_of_the_book_are_whole():
         assert np.isfinite(tokens["z"]).all() and np.isfinite(tokens["gamma"]).all()
         corpus = Corpus.from_tokens([["worst"], ["best"]], [-1, 1], vocabulary=tokens["token"].tolist())
         assert (corpus.counts @ tokens["gamma"] * corpus.labels > 0).all()
+
+
+def test_the_one_step_study_against_dense_arithmetic(monkeypatch):
+    monkeypatch.setattr(replication, "D", 8)
+    corpus, test = (important_tokens(300, 8, 3, 20, seed=seed, positive=0.4, noise=0.1) for seed in (0, 1))
+    found = replication.one_step_study(corpus, test)
+    x, x_test = (c.counts.toarray() / c.counts.toarray().sum(axis=1, keepdims=True) for c in (corpus, test))
+    alpha = (corpus.labels[:, None] * x).mean(axis=0)
+    plain, centred = x_test @ alpha, x_test @ alpha - np.median(x @ alpha)
+    assert found["class_mean_accuracy"] == np.mean(plain * test.labels > 0)
+    assert found["class_mean_accuracy_with_threshold"] == np.mean(centred * test.labels > 0)
+    assert found["class_mean_accuracy"] != found["class_mean_accuracy_with_threshold"]
+    assert 0 < found["bound_ratio"] < 1
+    assert [row[0] for row in found["rows"]] == [1e1, 1e2, 1e3, 1e4, 1e5]
+    assert found["rows"][-1][1] > found["rows"][0][1] and found["rows"][-1][1] > 0.99
