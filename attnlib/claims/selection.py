@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..attention import Attention
+from ..corpus import Corpus
 from ..flow import gradient_flow
 from ..margin import angle, max_margin
 from ..one_step import one_step, signed_frequency
@@ -25,16 +26,21 @@ def inverse_ell(x):
         return -np.log(np.expm1(np.maximum(x, 0)))
 
 
-def made(rng, factor=1.01, d=12, values=0.0, **options):
-    """A corpus, and a model after one step of `factor` times the sufficient size, from silence unless `values`."""
-    corpus = important_tokens(
-        N, T, important=2, irrelevant=5, seed=int(rng.integers(2**31)), **({"paired": True} | options)
-    )
+def made(rng, factor=1.01, d=12, values=0.0, noise=0.0, n=N, T=T, uneven=False):
+    """A corpus, and a model after one step of `factor` times the sufficient size, from silence unless `values`.
+
+    Documents come in pairs, so that the irrelevant types cancel; in an uneven corpus one of them does not."""
+    seed = int(rng.integers(2**31))
+    corpus = important_tokens(n, T, important=2, irrelevant=5, seed=seed, paired=True, noise=noise)
+    if uneven:
+        counts = corpus.counts.toarray()
+        counts[0, IMPORTANT:] = np.roll(counts[0, IMPORTANT:], 1)
+        corpus = Corpus(counts, corpus.labels, corpus.vocabulary)
     E = rng.normal(size=(9, d))
     E[:, 0] = values * rng.normal(size=9)  # v is the first axis
     size = np.abs(signed_frequency(corpus))
     least, others = size[:IMPORTANT][size[:IMPORTANT] > 0].min(), size[IMPORTANT:].max()
-    eta = factor * 2 * np.log(N / np.log(2)) / max(least / T - (2 - 1 / T) * others, least / T / 4)
+    eta = factor * 2 * np.log(n / np.log(2)) / max(least / T - (2 - 1 / T) * others, least / T / 4)
     return corpus, one_step(Attention(E, np.zeros(d), np.eye(d)[0]), corpus, eta)
 
 
@@ -147,7 +153,7 @@ def short(corpus, model, start=None):
     seeds=20,
 )
 def step(rng):
-    return short(*made(rng))
+    return max(short(*made(rng)), short(*made(rng, n=96, T=2, uneven=True)))
 
 
 @step.control("a twentieth of the step", drops="large-step")
