@@ -44,18 +44,20 @@ def test_residuals_are_not_negative(records):
 @pytest.mark.parametrize("id", LEDGER)
 def test_texts_are_short_and_whole(id):
     entry = LEDGER[id]
-    assert entry.statement.endswith((".", ".)")) and "\n" not in entry.statement and len(entry.statement) <= 120
+    assert entry.statement.endswith((".", ".)")) and "\n" not in entry.statement and len(entry.statement) <= 200
     assert entry.source and entry.seeds >= 1 and 0 < entry.share <= 1
     assert len({control.text for control in entry.controls}) == len(entry.controls)
-    assert (entry.kind == "statistical") == (entry.share < 1)
+    assert entry.share == 1 or entry.kind == "statistical"
+
+
+NOT_DROPPED = {"settles": "no flow is known that diverges and does not settle"}
 
 
 def test_every_assumption_is_used_and_dropped_somewhere():
-    """`settles` is dropped nowhere: no flow is known that diverges and does not settle."""
     assumed = {name for entry in LEDGER.values() for name in entry.assumes}
     dropped = {control.drops for entry in LEDGER.values() for control in entry.controls}
     assert assumed == set(ASSUMPTIONS)
-    assert assumed - dropped <= {"settles"}
+    assert assumed - dropped == set(NOT_DROPPED), "drop it in a control, or say in NOT_DROPPED why none can"
 
 
 # --- the registry ---

@@ -1,15 +1,17 @@
 """Chapter "Gradient flow on p"."""
 
 import numpy as np
+import torch
 from scipy.special import expit, softmax
 
-from ..flow import gradient_flow
+from ..flow import gradient_flow, turning
 from ..margin import angle, max_margin
-from ..optimality import is_locally_optimal, selected
+from ..optimality import is_locally_optimal, neighbours, selected
 from ..problem import SelectionProblem
 from ..shortest import Infeasible
 from ..sources import important_tokens
 from . import claim
+from .model import relative
 
 DEFINES = ("eq-flow",)
 
@@ -83,6 +85,65 @@ def _(rng):
     return at_rest(rng, problem, np.array([1, 1]), problem.keys[1] / (problem.keys[1] @ problem.keys[1]))
 
 
+# --- how the tangent turns ---
+
+
+def differentiated(problem, p):
+    """-hess L and the Jacobian of -grad L / |grad L|, by automatic differentiation of the dense softmax."""
+    K, gamma, y = (torch.tensor(x) for x in (problem.keys, problem.values, problem.labels))
+    log_C = torch.log(torch.tensor(problem.counts.toarray()))
+
+    def loss(p):
+        return torch.nn.functional.softplus(-y * (torch.softmax(K @ p + log_C, dim=1) @ gamma)).mean()
+
+    p = torch.tensor(p)
+    H, G = -torch.autograd.functional.hessian(loss, p).numpy(), -torch.autograd.functional.jacobian(loss, p).numpy()
+    norm = np.linalg.norm(G)
+    # d(G/|G|) = dG/|G| - G (G.dG)/|G|^3, column by column
+    return H, H / norm - np.outer(G, G @ H) / norm**3
+
+
+def written_out(problem, p, last=1.0, mean=1.0):
+    """-hess L document by document as the proposition prints it; a factor of 0 leaves a term out."""
+    A, y, n = dense_attention(problem, p), problem.labels, len(problem.labels)
+    H = np.zeros((len(p), len(p)))
+    for i, best in enumerate(problem.best_token(problem.keys @ p)):
+        f = A[i] @ problem.values
+        a = problem.keys[best] - problem.keys
+        W = y[i] * expit(-y[i] * f) * A[i] * (f - problem.values) / n
+        G, abar = W @ a, mean * A[i] @ a
+        H += np.outer(G, abar) + np.outer(abar, G) - (a.T * W) @ a - last * n * np.exp(y[i] * f) * np.outer(G, G)
+    return H
+
+
+@claim(
+    "prop-tail-hessian",
+    "The Hessian in p is a sum over the same weights, and with it the change of the unit tangent.",
+    source="proved here",
+    rests=("prop-tail-weights", "thm-gradients"),
+    kind="numeric",
+    tolerance=1e-11,
+    seeds=10,
+)
+def tail_hessian(rng):
+    problem, p = sequences(rng), rng.normal(size=10) * rng.choice([0.1, 0.5, 1.0])
+    (H, J), weights = differentiated(problem, p), problem.tail(p)
+    found = weights.hessian() * np.exp(weights.top), written_out(problem, p)
+    return max(*(relative(x, H) for x in found), relative(turning(problem, p), J))
+
+
+@tail_hessian.control("without the curvature of the loss")
+def _(rng):
+    problem, p = sequences(rng), 0.5 * rng.normal(size=10)
+    return relative(written_out(problem, p, last=0.0), differentiated(problem, p)[0])
+
+
+@tail_hessian.control("without the mean difference, as if attention did not follow p")
+def _(rng):
+    problem, p = sequences(rng), 0.5 * rng.normal(size=10)
+    return relative(written_out(problem, p, mean=0.0), differentiated(problem, p)[0])
+
+
 # --- the direction ---
 
 
@@ -124,7 +185,9 @@ def tied_limit():
 def direction(rng):
     problem = sequences(rng)
     orbit, solution = limit(problem, length=20_000.0)
-    if not is_locally_optimal(problem, selected(problem, orbit.points[-1]), solution):
+    chosen = selected(problem, orbit.points[-1])
+    touching = sum(map(len, neighbours(problem, chosen, solution)))  # every token has a row of its own
+    if touching != len(solution.tight) or not is_locally_optimal(problem, chosen, solution):
         return 1.0
     return max(angle(orbit.tangents[-1], solution.p), solution.certificate().worst)
 

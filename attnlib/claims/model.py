@@ -3,11 +3,13 @@
 from fractions import Fraction
 from itertools import combinations
 
+import mpmath as mp
 import numpy as np
 import torch
 from scipy.integrate import solve_ivp
 
 from ..attention import Attention, Gradients, backward
+from ..problem import SelectionProblem
 from ..reference import PaddedAttention, autograd_gradients, pad
 from ..sources import tilted_zipf
 from . import claim
@@ -41,8 +43,12 @@ def padded_logits(model, corpus):
 )
 def bag(rng):
     corpus, model = instance(rng)
-    attention = model.attention(corpus) @ model.gamma
-    return max(relative(f, padded_logits(model, corpus)) for f in (model.logits(corpus), attention))
+    sharp = Attention(model.E, 100 * model.p, model.v)  # scores a thousand apart
+    return max(
+        relative(f, padded_logits(x, corpus))
+        for x in (model, sharp)
+        for f in (x.logits(corpus), x.attention(corpus) @ x.gamma)
+    )
 
 
 @bag.control("every type counts once, however often it stands there")
@@ -188,6 +194,72 @@ def _(rng):
     A, gamma, E = rational_document(rng)
     by_reference = sum(A[u] * (gamma[0] - gamma[u]) * (E[0] - E[u]) for u in range(1, len(A)))
     return np.abs(by_reference - covariance(A, gamma, E)).max()
+
+
+def saturated(rng, R):
+    """Three documents in which the best type leads the next by exactly R, with a second type of the best value in each;
+    the selection problem and its p."""
+    ahead = np.tile([1.0, 0.0, -0.5, 0.0], 3)
+    keys = np.stack([ahead, rng.normal(size=12)], axis=1)
+    values = rng.normal(size=12)
+    values[3::4] = values[0::4]
+    counts = np.kron(np.eye(3), [[1, 2, 1, 3]])
+    return SelectionProblem(keys, values, counts, [1, -1, 1]), np.array([R, 0.0])
+
+
+def exact_gradient(problem, p):
+    """-grad L / |grad L| and log |grad L| by the definition, with digits enough for its cancellation."""
+    with mp.workdps(40 + int(3 * np.abs(problem.keys @ p).max())):
+        G = [mp.mpf(0)] * len(p)
+        for counts, y in zip(problem.counts.toarray(), problem.labels):
+            types = np.flatnonzero(counts)
+            weights = [counts[s] * mp.exp(mp.fdot(problem.keys[s], p)) for s in types]
+            A, gamma = [w / mp.fsum(weights) for w in weights], [mp.mpf(x) for x in problem.values[types]]
+            f = mp.fdot(A, gamma)
+            pull = [y / (1 + mp.exp(y * f)) * a * (g - f) / len(problem.labels) for a, g in zip(A, gamma)]
+            G = [total + mp.fdot(pull, problem.keys[types, k]) for k, total in enumerate(G)]
+        norm = mp.sqrt(mp.fsum(x**2 for x in G))
+        return np.array([float(x / norm) for x in G]), float(mp.log(norm))
+
+
+def off_direction(found, exact) -> float:
+    """The distance of two directions, and of two log-norms relative to their size."""
+    return max(np.linalg.norm(found[0] - exact[0]), abs(found[1] / exact[1] - 1))
+
+
+@claim(
+    "prop-tail-weights",
+    "The gradient in p is a sum of weights times differences, each weight a product with no positive exponent.",
+    source="proved here",
+    rests=("prop-pairwise", "prop-bag"),
+    kind="numeric",
+    tolerance=1e-12,
+    seeds=3,
+)
+def tail_weights(rng):
+    cases = [saturated(rng, R) for R in (0.0, 1.0, 30.0, 300.0, 1500.0)]
+    found = [off_direction(problem.log_gradient(p), exact_gradient(problem, p)) for problem, p in cases]
+    losses = [abs(problem.tail(p).loss() / problem.loss(p) - 1) for problem, p in cases]
+    return max(found + losses)
+
+
+@tail_weights.control("the closed form in ordinary arithmetic, where the best type leads by 30")
+def _(rng):
+    problem, p = saturated(rng, 30.0)
+    G = -problem.gradient(p)
+    return off_direction((G / np.linalg.norm(G), np.log(np.linalg.norm(G))), exact_gradient(problem, p))
+
+
+@tail_weights.control("the weights without delta, as if the best type had all the attention")
+def _(rng):
+    problem, p = saturated(rng, 1.0)
+    weights = problem.tail(p)
+    rows = np.repeat(np.arange(3), 4)
+    gap = problem.values[weights.best][rows] - problem.values[problem.counts.indices]
+    W = np.divide(weights.W * gap, gap - weights.delta[rows], out=np.zeros(12), where=gap != 0)
+    G = W @ (problem.keys[weights.best][rows] - problem.keys[problem.counts.indices])
+    norm = np.linalg.norm(G)
+    return off_direction((G / norm, weights.top + np.log(norm)), exact_gradient(problem, p))
 
 
 def drift(rng, trained=(1, 1, 1)) -> float:

@@ -7,6 +7,7 @@ from ..corpus import Corpus
 from ..flow import gradient_flow
 from ..margin import angle, max_margin
 from ..one_step import one_step, signed_frequency
+from ..optimality import optimal_sets
 from ..problem import SelectionProblem
 from ..sources import important_tokens
 from . import claim
@@ -67,7 +68,7 @@ def label_scores(problem, chosen):
 def room(problem, chosen, p):
     """By how much each document is below the barrier at p: (n,); and n (L(p) - L*)."""
     best, epsilon, _ = label_scores(problem, chosen)
-    excess = ell(problem.labels * problem.logits(p)).sum() - ell(best).sum()
+    excess = len(best) * problem.loss(p) - ell(best).sum()
     return ell(epsilon) - ell(best) - excess, excess
 
 
@@ -139,7 +140,8 @@ def short(corpus, model, start=None):
     problem, chosen = model.problem(corpus), important(corpus)
     best, epsilon, _ = label_scores(problem, chosen)
     left, _ = room(problem, chosen, np.zeros(12) if start is None else start)
-    return max(0.0, (epsilon - best).max(), -left.min())
+    misplaced = np.mean([best.tolist() != [s] for best, s in zip(optimal_sets(problem), chosen)])
+    return max(0.0, (epsilon - best).max(), -left.min(), misplaced)
 
 
 @claim(
