@@ -14,7 +14,7 @@ from ..problem import SelectionProblem
 from ..shortest import Infeasible
 from ..sources import tilted_zipf
 from . import claim
-from .model import relative
+from .residuals import relative, worst
 
 DEFINES = ("eq-differences",)
 
@@ -46,11 +46,11 @@ def off_nearest(p, weights, differences) -> float:
     it is a convex combination of differences, and no difference lies on this side of its plane."""
     h = p / (p @ p)
     pi, rows = weights
-    return max(
+    return worst(
         np.linalg.norm(pi @ rows - h) / np.linalg.norm(h),
         abs(pi.sum() - 1),
-        max(0.0, -pi.min()),
-        max(0.0, 1 - (differences @ h).min() / (h @ h)),
+        worst(0.0, -pi.min()),
+        worst(0.0, 1 - (differences @ h).min() / (h @ h)),
     )
 
 
@@ -60,8 +60,8 @@ def nearest(problem, selection, asked) -> float:
     rows = problem.keys[found.constraints[:, 0]] - problem.keys[found.constraints[:, 1]]
     weights = found.duals / (found.p @ found.p)
     h = found.p / (found.p @ found.p)
-    worst = off_nearest(found.p, (weights, rows), asked)
-    return max(worst, abs(found.margin / np.linalg.norm(h) - 1))
+    off = off_nearest(found.p, (weights, rows), asked)
+    return worst(off, abs(found.margin / np.linalg.norm(h) - 1), found.certificate().worst)
 
 
 def refusal(problem, selection) -> float:
@@ -74,7 +74,7 @@ def refusal(problem, selection) -> float:
         if not all(row.tobytes() in asked for row in rows):
             return 1.0
         left = np.linalg.norm(proof.weights @ rows) / np.linalg.norm(rows, axis=1).max()
-        return max(left, abs(proof.weights.sum() - 1), max(0.0, -proof.weights.min()))
+        return worst(left, abs(proof.weights.sum() - 1), worst(0.0, -proof.weights.min()))
     return 1.0
 
 
@@ -90,7 +90,7 @@ def refusal(problem, selection) -> float:
 )
 def hull(rng):
     problem, selection = gaussian(rng)
-    return max(nearest(problem, selection, pairs_of(problem, selection)), refusal(*contradictory(rng)))
+    return worst(nearest(problem, selection, pairs_of(problem, selection)), refusal(*contradictory(rng)))
 
 
 @hull.control("one support token is taken out of its document before solving")
@@ -150,7 +150,7 @@ def violated(a, p, best, lam) -> float:
     """By how much p (feasible), the solution `best` and multipliers lam break the two lines of the duality."""
     half, dual = p @ p / 2, lam.sum() - (lam @ a) @ (lam @ a) / 2
     lines = (best @ best / 2 - half, dual - best @ best / 2, (p - best) @ (p - best) - 2 * (half - dual))
-    return max(0.0, float(max(lines)) / float(best @ best))
+    return worst(0.0, float(worst(lines)) / float(best @ best))
 
 
 def feasible_point(rng, a):
@@ -177,9 +177,9 @@ def certificate(rng):
     a, problem = rational(rng)
     best, lam = exact_shortest(a)
     duality = violated(a, feasible_point(rng, a), best, multipliers(rng, len(a)))
-    conditions = max(abs(best - lam @ a).max(), abs(best @ best - lam.sum()), abs(lam * (a @ best - 1)).max())
+    conditions = worst(abs(best - lam @ a).max(), abs(best @ best - lam.sum()), abs(lam * (a @ best - 1)).max())
     found = max_margin(problem, 2 * np.arange(len(a)))
-    return max(duality, conditions, relative(found.p, best.astype(float)), found.certificate().worst)
+    return worst(duality, conditions, relative(found.p, best.astype(float)), found.certificate().worst)
 
 
 @certificate.control("p violates a constraint", drops="primal-feasible")
@@ -214,7 +214,7 @@ def _(rng):
     best, lam = exact_shortest(a)
     p = best + np.cross(*a) * Fraction(1, 50)  # along both constraints: feasible, and the bound is attained
     gap = p @ p / 2 - lam.sum() + (lam @ a) @ (lam @ a) / 2
-    return max(0.0, float((p - best) @ (p - best) - gap) / float(best @ best))
+    return worst(0.0, float((p - best) @ (p - best) - gap) / float(best @ best))
 
 
 # --- cutting planes ---
@@ -272,7 +272,7 @@ def torn(problem, selection):
 def cutting(rng):
     problem, selection = large(rng)
     found = nearest(problem, selection, pairs_of(problem, selection))
-    return max(off_cutting(rng), found, refusal(problem, torn(problem, selection)))
+    return worst(off_cutting(rng), found, refusal(problem, torn(problem, selection)))
 
 
 @cutting.control("the first 500 pairs alone, solved by scikit-learn's SVC on them and their mirror images")
@@ -280,7 +280,7 @@ def _(rng):
     rows = pairs_of(*large(rng))
     some, sides = rows[:500], np.repeat([1, -1], 500)
     p = SVC(kernel="linear", C=1e9, tol=1e-10).fit(np.r_[some, -some], sides).coef_[0]
-    return max(0.0, 1 - (rows @ p).min())
+    return worst(0.0, 1 - (rows @ p).min())
 
 
 @cutting.control("every old pair is dropped, with a multiplier or without")

@@ -12,6 +12,7 @@ from ..problem import SelectionProblem
 from ..sources import important_tokens
 from . import claim
 from .flow import dense_attention
+from .residuals import worst
 
 N, T = 24, 3  # documents and their length
 IMPORTANT = 4  # types, good0, good1, bad0, bad1, of nine
@@ -96,7 +97,7 @@ def broken(problem, chosen, start, share=1.0):
         A = dense_attention(problem, p)
         f, kept = A @ problem.values, A[np.arange(len(y)), chosen]
         found += [(m - y * f).max(), (epsilon - y * f).max(), (least - kept).max(), (ell(best) - ell(y * f)).sum()]
-    return min(1.0, max(0.0, *found))
+    return min(1.0, worst(0.0, *found))
 
 
 @claim(
@@ -141,7 +142,7 @@ def short(corpus, model, start=None):
     best, epsilon, _ = label_scores(problem, chosen)
     left, _ = room(problem, chosen, np.zeros(12) if start is None else start)
     misplaced = np.mean([best.tolist() != [s] for best, s in zip(optimal_sets(problem), chosen)])
-    return max(0.0, (epsilon - best).max(), -left.min(), misplaced)
+    return worst(0.0, (epsilon - best).max(), -left.min(), misplaced)
 
 
 @claim(
@@ -155,7 +156,7 @@ def short(corpus, model, start=None):
     seeds=20,
 )
 def step(rng):
-    return max(short(*made(rng)), short(*made(rng, n=96, T=2, uneven=True)))
+    return worst(short(*made(rng)), short(*made(rng, n=96, T=2, uneven=True)))
 
 
 @step.control("a twentieth of the step", drops="large-step")
@@ -189,16 +190,16 @@ def off_selection(problem, chosen, start, length=1e5, longer=1.0):
     if missed > 1e-6:  # the first conclusion fails, and with it what the others are about
         return missed
     solution, log_excess = max_margin(problem, chosen), log_above(problem, orbit, chosen)
-    best, epsilon, worst = label_scores(problem, chosen)
+    best, epsilon, least = label_scores(problem, chosen)
     excess = room(problem, chosen, start)[1]
     m = inverse_ell(excess + ell(best))
-    c = solution.margin * (m - epsilon).min() / (best - worst).max()
+    c = solution.margin * (m - epsilon).min() / (best - least).max()
     log_bound = -np.logaddexp(2 * np.log(c) + orbit.log_time, -np.log(excess / len(chosen)))
-    above = max(0.0, (log_excess - log_bound).max() - 1e-9)  # at t = 0 they are equal
+    above = worst(0.0, (log_excess - log_bound).max() - 1e-9)  # at t = 0 they are equal
     size, late = longer * np.linalg.norm(solution.p), orbit.log_time > 1000
     ratio = np.exp(orbit.log_time[-1] + log_excess[-1]) / size**2
     drift = np.ptp((np.linalg.norm(orbit.points, axis=1) - size * orbit.log_time)[late])
-    return max(missed, above, 100 * angle(orbit.tangents[-1], solution.p), abs(ratio - 1), 1e-6 * drift)
+    return worst(missed, above, 100 * angle(orbit.tangents[-1], solution.p), abs(ratio - 1), 1e-6 * drift)
 
 
 def log_above(problem, orbit, chosen):
