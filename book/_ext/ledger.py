@@ -3,6 +3,7 @@
 The claims are measured once for a state of the library and kept beside the executed chapters.
 """
 
+import fcntl
 import json
 import os
 import subprocess
@@ -25,20 +26,24 @@ PAGE = "book/ledger"
 
 @cache
 def measured() -> list[dict]:
-    """The records of all claims, from the cache, or measured now (some minutes)."""
+    """The records of all claims, from the cache, or measured now, which takes a minute or two.
+
+    A build and the tests may ask at the same time: the second waits for the first.
+    """
     path = keyed_cache.path() / "ledger.json"
-    if not path.exists():
-        logger.info("measuring the claims of the book ...")
-        command = [sys.executable, "-m", "attnlib", "check", "--json"]
-        run = subprocess.run(
-            command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(keyed_cache.ROOT)}
-        )
-        if run.returncode not in (0, 1):
-            raise RuntimeError(f"the ledger could not be measured: {run.stderr}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}")
-        part.write_text(run.stdout)
-        part.replace(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            logger.info("measuring the claims of the book ...")
+            library = os.environ | {"PYTHONPATH": str(keyed_cache.ROOT)}
+            command = [sys.executable, "-m", "attnlib", "check", "--json"]
+            run = subprocess.run(command, capture_output=True, text=True, env=library)
+            if run.returncode not in (0, 1):  # 1 says that a claim does not hold, which the pages will show
+                raise RuntimeError(f"the ledger could not be measured: {run.stderr}")
+            part = path.with_suffix(".part")
+            part.write_text(run.stdout)
+            part.replace(path)
     return json.loads(path.read_text())
 
 
