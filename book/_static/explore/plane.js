@@ -41,9 +41,9 @@
 
     box.append(
       el("div", { class: "ex-bar" }, el("label", {}, "Start from ", choice), el("button", { type: "button", onclick: () => load(choice.value) }, "reset")), note,
-      el("div", { class: "ex-columns" },
-        el("div", { class: "ex-left" }, view.box, el("fieldset", { class: "ex-inspect" }, el("legend", {}, "Edit token ", which),
-          ...fields.map(({ row }) => row), loud, el("span", { class: "ex-buttons" }, remove, add, addDocument))),
+      el("div", { class: "ex-columns ex-plane" }, view.box,
+        el("fieldset", { class: "ex-inspect" }, el("legend", {}, "Edit token ", which),
+          ...fields.map(({ row }) => row), loud, el("span", { class: "ex-buttons" }, remove, add, addDocument)),
         el("div", { class: "ex-side" }, verdict, el("div", { class: "ex-scroll", tabindex: 0, role: "region", "aria-label": "selections" }, el("table", { class: "ex-table" },
           el("thead", {}, el("tr", {}, ["selection", "margin", "locally optimal", "starts"].map((text) => el("th", { scope: "col" }, text)))), rows)), rest)));
 
