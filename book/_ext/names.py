@@ -71,7 +71,7 @@ def book(root: Path = ROOT) -> Book:
             numbers[Path(entry["file"]).name] = number if part.get("numbered") else None
     for chapter, number in numbers.items():
         source = (root / f"book/{chapter}.md").read_text(encoding="utf-8")
-        titles[chapter] = re.search(r"^# (.+)$", source, re.M)[1]
+        titles[chapter] = re.search(r"^# (.+)$", source, re.MULTILINE)[1]
         labels.update(_labels(source, chapter, number))
     return Book(numbers, titles, labels, _works(root / "book/references.bib"))
 

@@ -23,6 +23,8 @@ def executed(path: Path) -> nbformat.NotebookNode:
     """A chapter with the outputs that the build keeps of it; without, if it has not been run as it stands."""
     text = path.read_text(encoding="utf-8")
     notebook = create_nb_reader(str(path), MdParserConfig(), NbParserConfig(), text).read(text)
+    if not (keyed_cache.path() / "global.db").exists():
+        return notebook
     cache = get_cache(keyed_cache.path())
     try:
         ran = cache.get_cache_bundle(cache.match_cache_notebook(notebook).pk).nb
