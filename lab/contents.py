@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "book/_ext"))
 import names  # noqa: E402
 import notebooks  # noqa: E402
 
+NOTED = ("trusted", "collapsed", "execution", "scrolled")  # metadata that JupyterLab adds to cells
 FRONT = re.compile(r"\A---\nmath:\n.*?\n---\n", re.DOTALL)
 LINK = re.compile(r'\[(?:[^\[\]]|\[[^\[\]]*\])*\]\([\w.]+ "((?:cite:[pt]|doc|eq|ref|numref|prf:ref)) ([^"\n]+)"\)')
 DISPLAY = re.compile(r"^( *)\$\$\n((?:(?!\$\$).)*?)\n\1\$\$$", re.DOTALL | re.MULTILINE)
@@ -41,7 +42,9 @@ def shown(source: str, chapter: str, values: dict[str, str]) -> str:
         where = target if kind == "doc" else book.labels[target].chapter
         return written if where == chapter and kind != "numref" else f'[{words}]({where}.md "{kind} {inside}")'
 
-    source = DISPLAY.sub(r"\1```{math}\n\1:enumerated: false\n\2\n\1```", source)  # the book numbers labelled displays only
+    source = DISPLAY.sub(
+        r"\1```{math}\n\1:enumerated: false\n\2\n\1```", source
+    )  # the book numbers labelled displays only
     return names.roles(source.replace("{prf:proof}\n", "{prf:proof}\n:enumerated: false\n"), say)
 
 
@@ -97,6 +100,7 @@ class BookContents(jupytext.TextFileContentsManager):
         if model["type"] != "notebook" or not path.endswith(".md"):
             return super().save(model, path)
         for cell in model["content"]["cells"]:
+            cell["metadata"] = {key: value for key, value in cell["metadata"].items() if key not in NOTED}
             if cell["cell_type"] == "markdown":
                 cell["source"] = written(cell["source"])
         old = super().get(path)["content"] if self.file_exists(path) else None
@@ -111,9 +115,6 @@ class BookContents(jupytext.TextFileContentsManager):
 
 
 def cells(notebook) -> list:
-    """What a file keeps of the cells: no outputs, and not what JupyterLab notes for itself."""
-    own = ("trusted", "collapsed", "execution", "jupyter", "scrolled", "editable", "slideshow")
-    return [
-        (cell["cell_type"], cell["source"], {key: x for key, x in cell["metadata"].items() if key not in own})
-        for cell in notebook["cells"]
-    ]
+    """What a file keeps of the cells: everything but the outputs and what JupyterLab notes for itself."""
+    kept = [{key: x for key, x in cell["metadata"].items() if key not in NOTED} for cell in notebook["cells"]]
+    return [(cell["cell_type"], cell["source"], own) for cell, own in zip(notebook["cells"], kept, strict=True)]
