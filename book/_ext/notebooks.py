@@ -1,6 +1,7 @@
 """Each chapter as an .ipynb for download: plain Markdown, the outputs of the build, and a button on its page."""
 
 import copy
+import json
 import re
 from pathlib import Path
 
@@ -102,7 +103,9 @@ def write(app, exception):
     folder = Path(app.outdir, FOLDER)
     folder.mkdir(exist_ok=True)
     for chapter in chapters():
-        nbformat.write(convert(chapter, macros), folder / f"{chapter}.ipynb")
+        text = nbformat.writes(convert(chapter, macros)) + "\n"
+        (folder / f"{chapter}.ipynb").write_text(text, encoding="utf-8")
+        (folder / f"{chapter}.js").write_text(f"saveNotebook({json.dumps(text)});\n", encoding="utf-8")
         page = Path(app.outdir, f"book/{chapter}.html")
         html = page.read_text(encoding="utf-8")
         link = re.escape(f'<a href="{address(page.stem)}" target="_blank"')
@@ -110,6 +113,7 @@ def write(app, exception):
 
 
 def setup(app):
+    app.add_js_file("notebooks.js")
     app.connect("html-page-context", add_button, priority=600)  # after the theme has made its buttons
     app.connect("build-finished", write)
     return {"parallel_read_safe": True}
