@@ -19,6 +19,7 @@ import names  # noqa: E402
 import notebooks  # noqa: E402
 
 NOTED = ("trusted", "collapsed", "execution", "scrolled")  # metadata that JupyterLab adds to cells
+HEADER = re.compile(r"\A---\n.*?\n---\n\n?", re.DOTALL)
 FRONT = re.compile(r"\A---\nmath:\n.*?\n---\n", re.DOTALL)
 LINK = re.compile(r'\[(?:[^\[\]]|\[[^\[\]]*\])*\]\([\w.]+ "((?:cite:[pt]|doc|eq|ref|numref|prf:ref)) ([^"\n]+)"\)')
 DISPLAY = re.compile(r"^( *)\$\$\n((?:(?!\$\$).)*?)\n\1\$\$$", re.DOTALL | re.MULTILINE)
@@ -106,9 +107,13 @@ class BookContents(jupytext.TextFileContentsManager):
         old = super().get(path)["content"] if self.file_exists(path) else None
         if old and cells(old) == cells(model["content"]):
             return super().get(path, content=False)
-        if old and not Path(self._get_os_path(path)).read_text(encoding="utf-8").startswith("---\n"):
-            model["content"]["metadata"] = {"jupytext": {"notebook_metadata_filter": "-all"}}
-        return super().save(model, path)
+        file = Path(self._get_os_path(path))
+        headless = bool(old) and not file.read_text(encoding="utf-8").startswith("---\n")
+        saved = super().save(model, path)
+        if headless:  # a page without code stays one: jupytext would make a notebook of it
+            file.write_text(HEADER.sub("", file.read_text(encoding="utf-8")), encoding="utf-8")
+            saved = super().get(path, content=False)
+        return saved
 
     def values(self, path):
         return notebooks.glued(notebooks.executed(Path(self._get_os_path(path))))
