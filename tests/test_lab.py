@@ -2,6 +2,7 @@
 start to end, and leave their files as they were.
 """
 
+import doctest
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from pathlib import Path
 import jupytext
 import names
 import notebooks
+import plain
 import pytest
 from playwright.sync_api import sync_playwright
 from test_book import CHROMIUM, FLAGS
@@ -38,6 +40,11 @@ def test_chapter_is_in_the_form_in_which_it_is_saved(chapter):
     assert canonical.canonical(path) == path.read_text(encoding="utf-8"), (
         "make format brings the chapters into this form"
     )
+
+
+@pytest.mark.parametrize("module", [names, plain, contents])
+def test_examples(module):
+    assert doctest.testmod(module).attempted and not doctest.testmod(module).failed
 
 
 @pytest.mark.parametrize("page", names.book().numbers)
