@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help setup book test nightly check lab bench replicate lock clean
+.PHONY: help setup book test nightly check lab format bench replicate lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -33,7 +33,10 @@ check: setup ## measure every claim of the book, and the controls that must fail
 	$(BIN)/python -m attnlib check
 
 lab: setup ## open the chapters in JupyterLab
-	$(BIN)/jupyter lab book
+	JUPYTER_CONFIG_PATH="$(CURDIR)/lab" $(BIN)/jupyter lab book
+
+format: setup ## bring the chapters into the form in which JupyterLab saves them
+	$(BIN)/python lab/canonical.py
 
 bench: setup ## measure side by side, as ratios in one run, and store what the chapter on speed shows
 	$(BIN)/python benchmarks/bench.py
