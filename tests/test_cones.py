@@ -83,6 +83,16 @@ def test_published_numbers_of_figure_1b():
     assert cone.mu == pytest.approx(3.1e-4, rel=0.01) and cone.R == pytest.approx(107, rel=0.01)
 
 
+def test_the_constants_of_the_integer_example_by_hand():
+    cone = cone_constants(two_limits(), [0, 3])
+    size, slope = np.sqrt(5), 1 / (1 + np.e)  # the longest difference, and the least |l'| on [0, 1]
+    assert (cone.Theta, cone.delta, cone.size, cone.gap) == pytest.approx((1, 0.5, size, 1))
+    assert cone.mu == pytest.approx((0.5 / size) ** 2 / 8) and cone.c == pytest.approx(slope / 8)
+    assert cone.R == pytest.approx(2 * np.log(16 * 2 * 0.5 * size / slope)) and cone.C == pytest.approx(1)
+    global_cone = cone_constants(two_limits(), [0, 2])  # no slack pair: only the first part of R is left
+    assert global_cone.R == pytest.approx(np.sqrt(10) * 4 / 3 * np.log(4)) and np.isinf(global_cone.delta)
+
+
 def test_a_document_without_neighbours_needs_its_slack_counted():
     problem = two_limits((-1.1, 1.0))
     published, ours = published_constants(problem, [0, 3]), cone_constants(problem, [0, 3])
