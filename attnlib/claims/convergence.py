@@ -105,7 +105,7 @@ def uphill(problem, selection, points) -> float:
     "With two levels, G.p^ > 0 at every p, by a stated amount, and G.u^ >= (Theta/b) |G|.",
     source="paper B Lemma 4; the second part is ours",
     rests=("prop-pairwise",),
-    assumes=("two levels",),
+    assumes=("two levels", "negative slope"),
     kind="numeric",
     tolerance=1e-9,
     seeds=5,
@@ -117,6 +117,15 @@ def downhill(rng):
 @downhill.control("three levels: Figure 1(b), far out towards token 1", drops="two levels")
 def _(rng):
     return uphill(figure1("b"), [0], np.array([[rng.uniform(8, 12), 0.0]]))
+
+
+@downhill.control("the loss -u^3 at f = 0: no slope to go down, for |grad f| = 1", drops="negative slope")
+def _(rng):
+    keys, p = torch.tensor(rng.normal(size=(2, 3))), torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    f = torch.softmax(keys @ p, dim=0) @ torch.tensor([1.0, -1.0], dtype=torch.float64)
+    (slope,) = torch.autograd.grad(f, p, retain_graph=True)
+    (G,) = torch.autograd.grad(f**3, p)
+    return 1 - float(G @ slope / (slope @ slope))  # 0 for the correlation loss -u
 
 
 def too_little_growth(problem, selection, rates, start) -> float:
@@ -328,7 +337,7 @@ def local_residual(problem, target, start, length) -> float:
     rests=("def-local", "prop-pairwise", "thm-nearest", "prop-smooth"),
     assumes=("locally optimal", "start in the cone"),
     kind="numeric",
-    tolerance=1e-3,
+    tolerance=1e-6,
     seeds=10,
 )
 def local(rng):
