@@ -47,7 +47,7 @@ def broken_promise(rng, factor=1.0, smaller=1.0) -> float:
     "grad L has Lipschitz constant (1/n) sum (M0 G^2 D^2/16 + M1 G D^2/4); a step up to 1/L lowers the loss as promised.",
     source="paper B Lemma 6 with a smaller constant, proved here",
     rests=("thm-gradients",),
-    assumes=("short step",),
+    assumes=("short-step",),
     kind="numeric",
     tolerance=1e-9,
     seeds=5,
@@ -56,7 +56,7 @@ def smooth(rng):
     return broken_promise(rng)
 
 
-@smooth.control("a step of 300/L", drops="short step")
+@smooth.control("a step of 300/L", drops="short-step")
 def _(rng):
     return broken_promise(rng, factor=300.0)
 
@@ -105,7 +105,7 @@ def uphill(problem, selection, points) -> float:
     "With two levels, G.p^ > 0 at every p, by a stated amount, and G.u^ >= (Theta/b) |G|.",
     source="paper B Lemma 4; the second part is ours",
     rests=("prop-pairwise",),
-    assumes=("two levels", "negative slope"),
+    assumes=("two-levels", "negative-slope"),
     kind="numeric",
     tolerance=1e-9,
     seeds=5,
@@ -114,12 +114,12 @@ def downhill(rng):
     return uphill(two_levels(rng), [0, 4], rng.normal(size=(40, 5)) * rng.choice([0.1, 0.5], (40, 1)))
 
 
-@downhill.control("three levels: Figure 1(b), far out towards token 1", drops="two levels")
+@downhill.control("three levels: Figure 1(b), far out towards token 1", drops="two-levels")
 def _(rng):
     return uphill(figure1("b"), [0], np.array([[rng.uniform(8, 12), 0.0]]))
 
 
-@downhill.control("the loss -u^3 at f = 0: no slope to go down, for |grad f| = 1", drops="negative slope")
+@downhill.control("the loss -u^3 at f = 0: no slope to go down, for |grad f| = 1", drops="negative-slope")
 def _(rng):
     keys, p = torch.tensor(rng.normal(size=(2, 3))), torch.zeros(3, dtype=torch.float64, requires_grad=True)
     f = torch.softmax(keys @ p, dim=0) @ torch.tensor([1.0, -1.0], dtype=torch.float64)
@@ -150,7 +150,7 @@ def too_little_growth(problem, selection, rates, start) -> float:
     "With two levels |p| grows without bound, at any step sizes with infinite sum.",
     source="paper B Theorem 2, first part; any step size is ours",
     rests=("lem-downhill",),
-    assumes=("two levels", "feasible"),
+    assumes=("two-levels", "feasible"),
     kind="numeric",
     tolerance=1e-9,
     seeds=5,
@@ -159,7 +159,7 @@ def diverge(rng):
     return too_little_growth(two_levels(rng), [0, 4], 10 ** rng.uniform(-1, 3, 300), np.zeros(5))
 
 
-@diverge.control("three levels: it turns back", drops="two levels")
+@diverge.control("three levels: it turns back", drops="two-levels")
 def _(rng):
     return too_little_growth(figure1("b"), [0], [0.1] * 5, [rng.uniform(5, 10), 0.0])
 
@@ -197,7 +197,7 @@ def single_residual(rng) -> float:
     "One document, two levels: every start goes to the global direction, 1 - cos at most a constant over |p|.",
     source="paper B Theorem 2, second part; the rate and the convex function are ours",
     rests=("lem-downhill", "thm-diverge", "thm-nearest", "prop-smooth"),
-    assumes=("one document", "two levels"),
+    assumes=("one-document", "two-levels"),
     kind="numeric",
     tolerance=1e-6,
     seeds=5,
@@ -207,13 +207,13 @@ def single(rng):
     return single_residual(rng)
 
 
-@single.control("a second document: flow from below ends elsewhere", drops="one document")
+@single.control("a second document: flow from below ends elsewhere", drops="one-document")
 def _(rng):
     orbit = gradient_flow(two_limits(), [rng.uniform(0, 1), -5.0], length=1000.0)
     return angle(orbit.tangents[-1], np.array([1.0, 3.0]))
 
 
-@single.control("three levels: Figure 1(b) from below", drops="two levels")
+@single.control("three levels: Figure 1(b) from below", drops="two-levels")
 def _(rng):
     orbit = gradient_flow(figure1("b"), [0.0, -rng.uniform(1, 1.5)], length=1000.0)
     return angle(orbit.tangents[-1], max_margin(figure1("b"), [0]).p)
@@ -303,7 +303,7 @@ def cone_violation(problem, selection, cone, rng) -> float:
     "In the cone of stated opening and radius -grad L.q lies between c and C times the attention not yet selected.",
     source="paper B Lemma 7, its constants changed where a document has no neighbour; proved here",
     rests=("prop-pairwise",),
-    assumes=("locally optimal",),
+    assumes=("locally-optimal",),
     kind="numeric",
     tolerance=1e-9,
     seeds=10,
@@ -319,7 +319,7 @@ def _(rng):
     return cone_violation(problem, [0, 3], published_constants(problem, [0, 3]), rng)
 
 
-@cone.control("a tie with the neighbour: descent points back", drops="locally optimal")
+@cone.control("a tie with the neighbour: descent points back", drops="locally-optimal")
 def _(rng):
     p = np.array([[rng.uniform(40, 60), 0.0]])
     return float(-cone_ratio(figure1("a"), [1], p, [1.0, 0.0])[0] * np.exp(4))
@@ -335,7 +335,7 @@ def local_residual(problem, target, start, length) -> float:
     "From a cone around a locally optimal direction flow and descent with steps up to 1/L converge to it.",
     source="paper B Theorem 3, with the flow; proof ours",
     rests=("def-local", "prop-pairwise", "thm-nearest", "prop-smooth"),
-    assumes=("locally optimal", "start in the cone"),
+    assumes=("locally-optimal", "start-in-cone"),
     kind="numeric",
     tolerance=1e-6,
     seeds=10,
@@ -347,11 +347,11 @@ def local(rng):
     return local_residual(problem, selection, start, length=1e3 * np.linalg.norm(start))
 
 
-@local.control("a tie with the neighbour", drops="locally optimal")
+@local.control("a tie with the neighbour", drops="locally-optimal")
 def _(rng):
     return local_residual(figure1("a"), [1], [rng.uniform(20, 40), 0.0], 1e4)
 
 
-@local.control("starts from the other side", drops="start in the cone")
+@local.control("starts from the other side", drops="start-in-cone")
 def _(rng):
     return local_residual(figure1("b"), [1], [0.0, rng.uniform(0.5, 1.5)], 1e4)

@@ -34,7 +34,7 @@ def witness_violation(rng, n=6, labels=None, rank=4, seen=True) -> float:
     "With one class and v = W'q the optimal tokens are feasible, by q over the least gap, with margin at least gap/|q|.",
     source="paper B Lemmas 2 and 11; the bound on the margin is ours",
     rests=("thm-nearest",),
-    assumes=("one class", "keys see the head"),
+    assumes=("positive-labels", "seen-head"),
     kind="numeric",
     tolerance=1e-9,
     seeds=10,
@@ -43,12 +43,12 @@ def witness(rng):
     return witness_violation(rng, rank=int(rng.integers(2, 5)))
 
 
-@witness.control("half of the labels are negative", drops="one class")
+@witness.control("half of the labels are negative", drops="positive-labels")
 def _(rng):
     return witness_violation(rng, n=30, labels=np.tile([1.0, -1.0], 15))
 
 
-@witness.control("a key map of rank two that does not see v", drops="keys see the head")
+@witness.control("a key map of rank two that does not see v", drops="seen-head")
 def _(rng):
     return witness_violation(rng, n=30, rank=2, seen=False)
 

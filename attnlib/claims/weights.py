@@ -33,7 +33,7 @@ def equivalence(rng, matched=True, scaled=True, steps=300) -> float:
     "lem-p-w",
     "Descent on W with query u is descent on p = W'u, step by step, with steps divided by |u|^2.",
     source="paper B Lemma 1; any start and any steps are ours",
-    assumes=("matched start", "scaled step"),
+    assumes=("matched-start", "scaled-step"),
     kind="numeric",
     tolerance=1e-12,
     seeds=3,
@@ -42,12 +42,12 @@ def training_w(rng):
     return equivalence(rng)
 
 
-@training_w.control("W starts at random", drops="matched start")
+@training_w.control("W starts at random", drops="matched-start")
 def _(rng):
     return equivalence(rng, matched=False)
 
 
-@training_w.control("W takes the steps of p", drops="scaled step")
+@training_w.control("W takes the steps of p", drops="scaled-step")
 def _(rng):
     return equivalence(rng, scaled=False)
 
