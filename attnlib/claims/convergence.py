@@ -14,6 +14,7 @@ from ..problem import SelectionProblem
 from ..shortest import Infeasible
 from ..smoothness import smoothness
 from . import claim
+from .residuals import worst as largest
 
 
 def torch_loss(problem):
@@ -35,10 +36,10 @@ def broken_promise(rng, factor=1.0, smaller=1.0) -> float:
     loss = torch_loss(problem)
     for p in rng.normal(size=(40, 2)) * rng.choice([0.3, 1.0, 3.0], (40, 1)):
         H = torch.autograd.functional.hessian(loss, torch.tensor(p))
-        worst = max(worst, torch.linalg.matrix_norm(H, 2).item() / L - 1)
+        worst = largest(worst, torch.linalg.matrix_norm(H, 2).item() / L - 1)
         G = -autograd(problem, p)
         fall = loss(torch.tensor(p)).item() - loss(torch.tensor(p + factor / L * G)).item()
-        worst = max(worst, 1 - fall / (factor / L * (G @ G) / 2))
+        worst = largest(worst, 1 - fall / (factor / L * (G @ G) / 2))
     return worst
 
 
@@ -95,8 +96,8 @@ def uphill(problem, selection, points) -> float:
         gap = [y[i] * gamma[s] - (y[i] * gamma[np.flatnonzero(C[i])]).min() for i, s in enumerate(selection)]
         least = (expit(-y * (A @ gamma)) * gap * on * (1 - on)).mean()
         size = np.linalg.norm(G)
-        worst = max(worst, (least - G @ solution.p) / (size * np.linalg.norm(solution.p)))
-        worst = max(worst, (Theta / longest * size - G @ solution.p * Theta) / size)
+        worst = largest(worst, (least - G @ solution.p) / (size * np.linalg.norm(solution.p)))
+        worst = largest(worst, (Theta / longest * size - G @ solution.p * Theta) / size)
     return float(worst)
 
 
@@ -140,9 +141,9 @@ def too_little_growth(problem, selection, rates, start) -> float:
         G = -problem.gradient(p)
         size = np.linalg.norm(G)
         if size > 1e-10:  # below, G is rounding
-            worst = max(worst, least - G @ u / size)
+            worst = largest(worst, least - G @ u / size)
         p = p + eta * G
-    return float(max(worst, 2.0 if np.linalg.norm(p) < 0.5 else 0.0))
+    return float(largest(worst, 2.0 if np.linalg.norm(p) < 0.5 else 0.0))
 
 
 @claim(
@@ -186,9 +187,9 @@ def single_residual(rng) -> float:
         norm = np.linalg.norm(points, axis=1)
         h = np.linalg.norm(np.diff(points, axis=0), axis=1)
         bound = 1 - (room + curved * D2 / (8 * Theta) * np.r_[0, np.cumsum(h**2)]) / norm
-        worst = max(worst, (bound - points @ solution.p * Theta / norm).max())
+        worst = largest(worst, (bound - points @ solution.p * Theta / norm).max())
     for p in plain[:20]:
-        worst = max(worst, angle(-autograd(problem, p), np.exp(-a @ p) @ a))
+        worst = largest(worst, angle(-autograd(problem, p), np.exp(-a @ p) @ a))
     return worst
 
 
@@ -226,7 +227,7 @@ def two_limits_residual(starts, direction) -> float:
         orbit = gradient_flow(two_limits(), start, length=3000.0)
         W = np.linalg.solve([[1.0, -2.0], [0.0, 1.0]], orbit.points[-1] - start)
         excess = W[1] - 13.1 * np.exp(-4) if direction[1] == 0 else 0.0
-        worst = max(worst, angle(orbit.tangents[-1], np.array(direction)), excess)
+        worst = largest(worst, angle(orbit.tangents[-1], np.array(direction)), excess)
     return worst
 
 
@@ -234,7 +235,7 @@ def verdicts(problem) -> float:
     """1 if the library's verdict on one of the two selections differs from the theorem's."""
     right = [max_margin(problem, [0, 2]).p - [1, 3], max_margin(problem, [0, 3]).p - [1, 0]]
     local = is_locally_optimal(problem, [0, 2]) and is_locally_optimal(problem, [0, 3])
-    return max(np.abs(right).max(), 0.0 if local else 1.0)
+    return largest(np.abs(right).max(), 0.0 if local else 1.0)
 
 
 @claim(
@@ -256,8 +257,8 @@ def verdicts(problem) -> float:
 def limits(rng):
     x = rng.uniform(0, 6, 5)
     below = np.stack([x, x - 4 - rng.exponential(2, 5)], axis=1)
-    reached = max(two_limits_residual([np.zeros(2)], [1.0, 3.0]), two_limits_residual(below, [1.0, 0.0]))
-    return max(reached, verdicts(two_limits()))
+    reached = largest(two_limits_residual([np.zeros(2)], [1.0, 3.0]), two_limits_residual(below, [1.0, 0.0]))
+    return largest(reached, verdicts(two_limits()))
 
 
 @limits.control("starts above the region")
@@ -269,7 +270,7 @@ def _(rng):
 def _(rng):
     problem = two_limits((-0.5, 1.0))
     orbit = gradient_flow(problem, [0.0, -4.0], length=3000.0)
-    return max(angle(orbit.tangents[-1], np.array([1.0, 0.0])), verdicts(problem))
+    return largest(angle(orbit.tangents[-1], np.array([1.0, 0.0])), verdicts(problem))
 
 
 def fan(cone, rng, k, length) -> np.ndarray:
@@ -294,7 +295,7 @@ def cone_violation(problem, selection, cone, rng) -> float:
     for factor in (1.0, 2.0):
         q = fan(cone, rng, 1, 1 / cone.Theta)[0]
         ratio = cone_ratio(problem, selection, fan(cone, rng, 100, factor * cone.R), q)
-        worst = max(worst, (cone.c - ratio.min()) / cone.c, (ratio.max() - cone.C) / cone.c)
+        worst = largest(worst, (cone.c - ratio.min()) / cone.c, (ratio.max() - cone.C) / cone.c)
     return float(worst)
 
 

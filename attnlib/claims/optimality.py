@@ -10,6 +10,7 @@ from ..margin import max_margin
 from ..optimality import is_locally_optimal, neighbours, optimal_tokens
 from ..problem import SelectionProblem
 from . import claim
+from .residuals import worst as largest
 
 
 def witness_violation(rng, n=6, labels=None, rank=4, seen=True) -> float:
@@ -23,10 +24,10 @@ def witness_violation(rng, n=6, labels=None, rank=4, seen=True) -> float:
     best = optimal_tokens(problem)
     a = problem.keys[np.repeat(best, T)] - problem.keys
     asked = np.delete(a @ p, best)
-    missed = max(0.0, 1 - asked.min())
+    missed = largest(0.0, 1 - asked.min())
     if missed > 1e-9:
         return missed
-    return max(missed, 1 - max_margin(problem, best).margin * np.linalg.norm(p))
+    return largest(missed, 1 - max_margin(problem, best).margin * np.linalg.norm(p))
 
 
 @claim(

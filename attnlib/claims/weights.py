@@ -9,6 +9,7 @@ from ..margin import max_margin
 from ..optimality import optimal_tokens
 from ..problem import SelectionProblem
 from . import claim
+from .residuals import worst as largest
 
 
 def equivalence(rng, matched=True, scaled=True, steps=300) -> float:
@@ -25,7 +26,7 @@ def equivalence(rng, matched=True, scaled=True, steps=300) -> float:
         (slope,) = torch.autograd.grad(torch.nn.functional.softplus(-y_ * f).mean(), W)
         W = (W - (eta / (u @ u) if scaled else eta) * slope).detach().requires_grad_()
         p = p - eta * problem.gradient(p)
-        worst = max(worst, np.abs(W.detach().numpy() - np.outer(u, p) / (u @ u)).max())
+        worst = largest(worst, np.abs(W.detach().numpy() - np.outer(u, p) / (u @ u)).max())
     return float(worst)
 
 
@@ -109,8 +110,8 @@ def key_residual(rng, product=1.0, constant=1.0) -> float:
         b, c = (K[0] - K) @ q, gamma[0] - gamma
         bound = np.abs(b).max() * np.abs(c).max() * A[1:].sum() ** 2
         slope = slope_in_digits(K, gamma, p, q)
-        worst = max(worst, abs(slope - ((A * b) @ c - product * (A @ b) * (A @ c))) / bound)
-        worst = max(worst, abs(slope - (A * b) @ c) / bound - constant)
+        worst = largest(worst, abs(slope - ((A * b) @ c - product * (A @ b) * (A @ c))) / bound)
+        worst = largest(worst, abs(slope - (A * b) @ c) / bound - constant)
     return float(worst)
 
 
