@@ -1,8 +1,8 @@
 """The assumptions of the max-margin paper's theorems as predicates: silent where they hold, or the document at fault.
 
 Each returns what the theorem needs from it and raises `Violated` otherwise, naming the document (or the point) and why.
-B, strict scores and general position are decided, up to a stated tolerance. A is decided on a grid of an interval, and C
-on the points given: there they can be refuted, not proved. `common_token` is a case in which C is proved.
+B, strict scores and general position are decided, up to a stated tolerance. A is decided on a grid of an interval, C on
+the points given: there they can be refuted, not proved. `common_token` is a case in which C is proved.
 """
 
 from itertools import combinations
@@ -36,8 +36,8 @@ class LossBounds(NamedTuple):
 def assumption_a(loss, interval=(-10.0, 10.0), points: int = 2001) -> LossBounds:
     """A: l strictly decreasing, l' bounded and Lipschitz. `loss` has `value` and `derivative`, both on arrays.
 
-    Decided on `points` equidistant places of the interval: the values fall from each to the next, l' is negative, finite
-    and the slope of the values, to the curvature.
+    Decided on `points` equidistant places of the interval: the values fall from each to the next, l' is negative,
+    finite and the slope of the values, to the curvature.
     """
     u = np.linspace(*interval, points)
     value, slope = (np.asarray(f(u), dtype=float) + 0 * u for f in (loss.value, loss.derivative))
@@ -92,7 +92,7 @@ def distinct_scores(problem: SelectionProblem) -> None:
 
 
 def general_position(problem: SelectionProblem, selection, tolerance: float = 1e-9, most: int = 200_000) -> None:
-    """The distinct differences K_s - K_u of a selection: any d of them are independent, and no p scores d + 1 alike at 1.
+    """The distinct differences K_s - K_u of a selection: any d are independent, and no p scores d + 1 of them at 1.
 
     Decided by the least singular value of every such set, relative to the largest; more than `most` sets are refused.
     """
@@ -114,12 +114,12 @@ def general_position(problem: SelectionProblem, selection, tolerance: float = 1e
 
 
 def assumption_c(X, labels, selection, points, W=None) -> tuple[float, float]:
-    """C at the points p (k, d'): the label margin Gamma of the selected tokens, and the largest nu that the points allow in
+    """C at the points p (k, d'): the label margin Gamma of the selected tokens, and the largest nu they allow in
 
         margin of the attention features at p  <=  Gamma - nu max_i (1 - attention on the selected token of i).
 
-    X (n, T, d), selection: the place 0..T-1 of a token in each document. Raises if a point allows no nu > 0. Points where
-    attention is within 1e-6 of the selected tokens say nothing; if all are such, nu is infinite.
+    X (n, T, d), selection: the place 0..T-1 of a token in each document. Raises if a point allows no nu > 0. Points
+    where attention is within 1e-6 of the selected tokens say nothing; if all are such, nu is infinite.
     """
     X = checks.floats("X", X, (None, None, None)).astype(np.float64)
     n, i = len(X), np.arange(len(X))

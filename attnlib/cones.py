@@ -1,6 +1,6 @@
 """The cone around a locally optimal max-margin direction in which descent is known to point the right way.
 
-For a locally optimal selection with solution p^ and margin Theta = 1/|p^|, the cone is {cos(p, p^) >= 1 - mu, |p| >= R}.
+For a locally optimal selection with solution p^ and margin Theta = 1/|p^| it is {cos(p, p^) >= 1 - mu, |p| >= R}.
 In it, for every q of length |p^| in the same cone without its tip,
 
     C m(p) >= -grad L(p).q >= c m(p) > 0,       m(p) = (1/n) sum_i (1 - attention on the selected token of i).

@@ -1,7 +1,7 @@
 """How fast the gradient of the loss can change, and so how long a step of descent may be.
 
-If l' is M0-Lipschitz and |l'| <= M1, then |hess L| <= L for the constants below, and a step eta <= 1/L lowers the loss by
-at least eta |grad L|^2 / 2. The published constant grows with the norms of the tokens; ours with their differences only.
+If l' is M0-Lipschitz and |l'| <= M1, then |hess L| <= L for the constants below, and a step eta <= 1/L lowers the loss
+by at least eta |grad L|^2 / 2. The published constant grows with the norms of the tokens, ours with their differences.
 Derivations: chapter "Global and local convergence".
 """
 

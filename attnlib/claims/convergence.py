@@ -29,7 +29,7 @@ def autograd(problem, p) -> np.ndarray:
 
 
 def broken_promise(rng, factor=1.0, smaller=1.0) -> float:
-    """Relative to the bounds: the excess of the Hessian over L, and what a step of factor/L falls short of its promise."""
+    """Relative to the bounds: the excess of the Hessian over L, and what a step of factor/L misses of its promise."""
     X, v = rng.normal(size=(2, 3, 2)), rng.normal(size=2)
     problem = SelectionProblem.from_sequences(X, [1, -1], v)
     L, worst = smoothness(problem) / smaller, 0.0
@@ -45,7 +45,7 @@ def broken_promise(rng, factor=1.0, smaller=1.0) -> float:
 
 @claim(
     "prop-smooth",
-    "grad L has Lipschitz constant (1/n) sum (M0 G^2 D^2/16 + M1 G D^2/4); a step up to 1/L lowers the loss as promised.",
+    "grad L has Lipschitz constant (1/n) sum (M0 G^2 D^2/16 + M1 G D^2/4); steps up to 1/L lower the loss as promised.",
     source="paper B Lemma 6 with a smaller constant, proved here",
     rests=("thm-gradients",),
     assumes=("short-step",),
@@ -173,8 +173,8 @@ def _(rng):
 
 
 def single_residual(rng) -> float:
-    """The violation of the bound along flow, plain and normalised descent, the angle of G to -grad Phi, and the angle of
-    the last tangent to the max-margin direction."""
+    """The violation of the bound along flow, plain and normalised descent, the angle of G to -grad Phi, and the angle
+    of the last tangent to the max-margin direction."""
     problem = two_levels(rng, n=1, T=5, d=5)
     K, start = problem.keys, rng.normal(size=5)
     solution, a = max_margin(problem, [0]), K[0] - K[1:]
@@ -280,7 +280,7 @@ def fan(cone, rng, k, length) -> np.ndarray:
 
 
 def local_problem(rng):
-    """A random plane problem of bags and a locally optimal selection of it, with a neighbour in each document or not."""
+    """A random plane problem of bags and a locally optimal selection, with a neighbour in each document or not."""
     while True:
         C = rng.poisson(0.7, (3, 6)) + np.eye(3, 6)
         problem = SelectionProblem(rng.normal(size=(6, 2)), rng.normal(size=6), C, rng.choice([-1.0, 1.0], 3))

@@ -32,7 +32,7 @@ def witness_violation(rng, n=6, labels=None, rank=4, seen=True) -> float:
 
 @claim(
     "lem-witness",
-    "With one class and v = W'q the optimal tokens are feasible, by q over the least gap, with margin at least gap/|q|.",
+    "With labels +1 and v = W'q the optimal tokens are feasible, by q over the least gap; margin at least gap/|q|.",
     source="paper B Lemmas 2 and 11; the bound on the margin is ours",
     rests=("thm-nearest",),
     assumes=("positive-labels", "seen-head"),
@@ -77,7 +77,7 @@ def figure_one_failures(first) -> int:
 
 @claim(
     "prop-figure-one",
-    "The max-margin solutions of Figure 1(a), (b) are (100/101)(-1/10, 1), (1, 0), (-1, -11/10); which are local optima.",
+    "The max-margin solutions of Figure 1(a), (b) are (100/101)(-1/10, 1), (1, 0), (-1, -11/10); local optima.",
     source="data of paper B, solutions ours",
     rests=("prop-certificate", "def-local"),
     kind="exact",

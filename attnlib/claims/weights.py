@@ -117,7 +117,7 @@ def key_residual(rng, product=1.0, constant=1.0) -> float:
 
 @claim(
     "lem-key",
-    "The slope of f is the sum over pairs minus a product of two sums; the error is at most B Gamma (1 - A_s)^2, attained.",
+    "The slope of f is a sum over pairs minus a product of two sums, at most B Gamma (1 - A_s)^2, attained.",
     source="paper B Lemma 3 with an identity; the sharp constants are ours",
     rests=("prop-pairwise",),
     kind="numeric",
