@@ -385,7 +385,6 @@ MUTANTS = [
     ),
     Mutant("sources.py", "every label flipped", "rng.random(n) < noise", "rng.random(n) >= noise", "prop-divergence"),
     # max-margin token selection
-    Mutant("smoothness.py", "a constant too small", "M1 * G * D2 / 4", "M1 * G * D2 / 400", "prop-smooth"),
     Mutant(
         "cones.py",
         "a lower bound too large",
