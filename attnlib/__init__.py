@@ -1,6 +1,8 @@
 """How attention chooses tokens: the exact bag-of-tokens mathematics behind the book."""
 
+from .assumptions import Violated
 from .attention import Attention
+from .cones import cone_constants, published_constants
 from .corpus import Corpus
 from .descent import descend, regularization_path
 from .flow import gradient_flow
@@ -10,6 +12,7 @@ from .optimality import is_locally_optimal, neighbours, optimal_tokens, selected
 from .problem import SelectionProblem
 from .reviews import load_corpus
 from .shortest import Infeasible
+from .smoothness import smoothness
 from .sources import important_tokens
 from .training import train
 
@@ -18,6 +21,8 @@ __all__ = [
     "Corpus",
     "Infeasible",
     "SelectionProblem",
+    "Violated",
+    "cone_constants",
     "descend",
     "gradient_flow",
     "important_tokens",
@@ -29,10 +34,12 @@ __all__ = [
     "one_step",
     "optimal_tokens",
     "posterior_difference",
+    "published_constants",
     "regularization_path",
     "remainder_bound",
     "selected",
     "signed_frequency",
+    "smoothness",
     "train",
 ]
 __version__ = "0.1.0"

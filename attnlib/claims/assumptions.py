@@ -31,5 +31,16 @@ ASSUMPTIONS = {
     "one-class": "every important type stands in documents of one class only",
     "large-step": "the step is as large as the corollary asks",
     "barrier": "the loss at the start is below the barrier",
-    "feasible": "some p ranks the important types first",
+    "feasible": "some p ranks the selected tokens of all documents strictly first",
+    # max-margin token selection
+    "positive-labels": "all labels are +1",
+    "seen-head": "v = W' q for some q, so that the keys know the values",
+    "matched-start": "W_0' u = p_0",
+    "scaled-step": "W takes the steps of p divided by |u|^2",
+    "negative-slope": "l' < 0 on the interval of the label-scores",
+    "short-step": "eta <= 1/L, the inverse of the gradient's Lipschitz constant",
+    "two-levels": "in each document all tokens but the optimal one share one label-score (paper B's Assumption B)",
+    "one-document": "n = 1",
+    "locally-optimal": "every selected token scores above its neighbours",
+    "start-in-cone": "the start is far out and close in direction to the max-margin solution",
 }
