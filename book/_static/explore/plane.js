@@ -99,15 +99,16 @@
     }
 
     function draw() {
+      const focused = view.root.contains(document.activeElement) && document.activeElement.dataset.token;
       V.paint(view, found.picture, colour);
       V.orbits(view, P, table, moving ? 5 : 9, colour);
       const end = V.path(view, P, table, start, colour, handlers((x, y) => { start = [x, y]; }, () => start));
-      keep(view.layers.path);
       const reached = end.ended === "settled" ? end.selection.join() : null;
       const shown = judged.find((s) => s.selection.join() === (asked ?? reached));
       V.rays(view, judged, shown, colour);
       V.band(view, documents, shown, colour);
       drawTokens(shown);
+      if (focused) view.root.querySelector(`[data-token="${focused}"]`)?.focus({ preventScroll: true }); // it was drawn anew
       box.dataset.reached = reached ?? "";
       const way = reached === null ? `comes to rest or stays divided: no selection (${end.ended})` : `selects ${V.title(end.selection)}`;
       verdict.textContent = `From p = (${number(start[0])}, ${number(start[1])}) the flow ${way}. ` +
@@ -126,22 +127,13 @@
           ...handlers((x, y) => Object.assign(t, { x, y }), () => [t.x, t.y], () => { active = [i, k]; }, t),
         }));
       }));
-      keep(view.layers.tokens);
-    }
-
-    /* The element that had the focus, or the pointer, is drawn anew: give it back. */
-    let holding = null;
-    function keep(layer) {
-      if (!holding) return;
-      const again = layer.querySelector(`[data-token="${holding}"]`);
-      if (again) again.focus({ preventScroll: true });
     }
 
     /* Pointer and keys for something that sits in the plane. */
     function handlers(move, where, choose = () => {}, scored = null) {
       return {
-        onfocus: (event) => { holding = event.currentTarget.dataset.token; choose(); inspect(); },
-        onblur: (event) => { if (event.currentTarget.isConnected) holding = null; },
+        onfocus: () => { choose(); inspect(); },
+        ontouchstart: (event) => event.preventDefault(), // a finger on a token drags it and does not scroll
         onpointerdown: (event) => {
           event.preventDefault();
           event.currentTarget.focus({ preventScroll: true });
@@ -209,7 +201,6 @@
     function removeToken() {
       const [i, k] = active;
       if (documents[i].length <= 2 && documents.length === 1) return;
-      holding = null;
       change(() => {
         documents[i].splice(k, 1);
         if (documents[i].length < 2) documents.splice(i, 1); // a document of one token has nothing to select
