@@ -185,18 +185,20 @@ def test_margins_and_local_optimality_are_the_library_s(visit, presets):
     assert kinds == {"infeasible", True, False}
 
 
+FOLLOW = """([documents, starts, options]) => { const P = Explore.flow.compile(documents);
+    const table = Explore.flow.limits(P, Explore.margin.selections(documents));
+    return starts.map(([x, y]) => Explore.flow.follow(P, table, x, y, options)); }"""
+
+
 def test_orbits_settle_where_the_library_s_do(visit, presets):
     """Which selection a start ends in, and at equal arc length where it is, to the tolerance the page states."""
     tab, rng = visit("plane"), np.random.default_rng(2)
     problems = list(presets(tab).values()) + [random_documents(rng) for _ in range(9)]
-    follow = """([documents, starts, options]) => { const P = Explore.flow.compile(documents);
-        const table = Explore.flow.limits(P, Explore.margin.selections(documents));
-        return starts.map(([x, y]) => Explore.flow.follow(P, table, x, y, options)); }"""
     settled = compared = 0
     for documents in problems:
         starts, P = rng.uniform(-HALF, HALF, size=(3, 2)).round(2), problem(documents)
         rough, fine = (
-            tab.evaluate(follow, [documents, starts.tolist(), {"tolerance": tolerance}]) for tolerance in (1e-3, 1e-6)
+            tab.evaluate(FOLLOW, [documents, starts.tolist(), {"tolerance": tolerance}]) for tolerance in (1e-3, 1e-6)
         )
         for start, *ends in zip(starts, rough, fine):
             if ends[0]["ended"] == "settled" or ends[1]["ended"] == "settled":
@@ -212,6 +214,21 @@ def test_orbits_settle_where_the_library_s_do(visit, presets):
                 assert np.hypot(*(orbit.points[-1] - [ends[1]["x"], ends[1]["y"]])) < 1e-2
                 compared += 1
     assert settled > 60 and compared > 30
+
+
+def test_a_flow_that_lingers_is_followed_until_it_leaves(visit):
+    """A2 is locally optimal and holds the flow for a while; a rule that looks at the selection alone would stop there."""
+    documents = [[token(-0.1, 1, 1), token(1, 0, 0.9), token(0, 0, 0.85)]]
+    P, lingered = problem(documents), 0
+    for start in ([2.4, -1.0], [2.4, -1.6], [2.4, -2.4]):
+        end = visit("plane").evaluate(FOLLOW, [documents, [start], {"tolerance": 1e-3}])[0]
+        orbit = gradient_flow(P, start, length=500.0, settled=1e-3)
+        assert end["ended"] == "settled"
+        assert end["selection"] == selected(P, orbit.points[-1]).tolist()
+        z = np.sort(orbit.points @ P.keys.T, axis=1)
+        held = (np.argmax(orbit.points @ P.keys.T, axis=1) == 1) & (z[:, 2] - z[:, 1] > 4)
+        lingered += bool(end["selection"] == [0] and np.ptp(orbit.arclength[held], axis=0) > 4) if held.any() else 0
+    assert lingered
 
 
 def test_an_integer_example_of_two_limits(visit, presets):

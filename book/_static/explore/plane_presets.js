@@ -30,7 +30,7 @@
     },
     "a loud document": {
       note: "Paper B, Figure 5 with C = 6: raise and lower the score of A1. The limit stays, the way there bends.",
-      start: [0, 0],
+      start: [-1, 0],
       documents: [[[1, 1, 6], [0, 0, 0]], [[1, -1, 1], [0, 0, 0]]],
     },
     "two documents, two limits": {
