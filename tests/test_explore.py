@@ -3,6 +3,7 @@
 The pages are made here of the directive's own container and scripts, in a folder, and opened with the network off.
 """
 
+import io
 import json
 import re
 import shutil
@@ -17,9 +18,22 @@ import numpy as np
 import pytest
 from playwright.sync_api import sync_playwright
 from scipy import sparse
+from sphinx.application import Sphinx
 
-from attnlib import Attention, Corpus, Infeasible, SelectionProblem, gradient_flow, is_locally_optimal, max_margin
-from attnlib import one_step, posterior_difference, remainder_bound, selected, signed_frequency
+from attnlib import (
+    Attention,
+    Corpus,
+    Infeasible,
+    SelectionProblem,
+    gradient_flow,
+    is_locally_optimal,
+    max_margin,
+    one_step,
+    posterior_difference,
+    remainder_bound,
+    selected,
+    signed_frequency,
+)
 from attnlib.corpus import tokenize
 from attnlib.explain import explain, read_table
 from attnlib.flow import turning
@@ -93,7 +107,7 @@ def token(x, y, score):
 def random_documents(rng):
     """Up to 3 documents of 2 to 4 tokens on a coarse grid, so that keys and scores tie now and then."""
     T = rng.integers(2, 5, size=rng.integers(1, 4))
-    draw = lambda: token(*rng.integers(-20, 21, size=2) / 10, rng.integers(-3, 4) / 2)  # noqa: E731
+    draw = lambda: token(*rng.integers(-20, 21, size=2) / 10, rng.integers(-3, 4) / 2)
     return [[draw() for _ in range(t)] for t in T]
 
 
@@ -389,7 +403,7 @@ def test_words_are_the_library_s(visit):
 
 def test_statistics_and_the_step_are_the_library_s(visit):
     tab, rng = visit("step"), np.random.default_rng(4)
-    words = "good bad film plot the the the superb dull \U00010428 \uff21 \u05d8\u05d5\u05d1".split()
+    words = ["good", "bad", "film", "plot", "the", "the", "the", "superb", "\U00010428", "\uff21", "\u05d8\u05d5\u05d1"]
     for eta, scale, size in ((10.0, 0.0, 0.0), (1.0, 0.05, 0.0), (50.0, 0.5, 2.0), (1000.0, 1.0, 5.0)):
         texts = [" ".join(rng.choice(words, size=rng.integers(1, 9))) for _ in range(rng.integers(1, 12))]
         labels = rng.choice([-1, 1], size=len(texts))
@@ -615,3 +629,30 @@ def test_the_palette_is_the_book_s(visit):
 
     colours = visit("plane").evaluate("[...Explore.COLOURS, Explore.GREY]")
     assert colours == [plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE, plots.GREY]
+
+
+def test_scripts_stand_on_the_pages_that_use_them(tmp_path):
+    """A site of three pages: scripts, in order, where asked for; tables only because one page reads them."""
+    (tmp_path / "conf.py").write_text(
+        f"extensions = ['myst_parser', 'explore']\nhtml_static_path = [{str(ROOT / 'book/_static')!r}]\n"
+    )
+    (tmp_path / "index.md").write_text("# None\n\n```{toctree}\nstep\nreview\n```\n")
+    for name in ("step", "review"):
+        (tmp_path / f"{name}.md").write_text(f"# One\n\n```{{explore}} {name}\n```\n")
+
+    def build():
+        app = Sphinx(
+            tmp_path, tmp_path, tmp_path / "html", tmp_path / "trees", "html", status=None, warning=io.StringIO()
+        )
+        app.build()
+        return app._warning.getvalue()
+
+    assert build() == ""
+    for page in ("index", "step", "review"):
+        html = (tmp_path / f"html/{page}.html").read_text()
+        assert re.findall(r"explore/(\w+)\.js", html) == explore.SCRIPTS.get(page, [])
+        assert html.count('class="explore"') == (page in explore.SCRIPTS)
+    table = tmp_path / "html/_static/explore/imdb_tokens.js"
+    assert table.read_text() == explore.table_script("imdb", read_table("imdb"))
+    (tmp_path / "step.md").write_text("# One\n\n```{explore} nothing\n```\n")
+    assert "'nothing' is not known, but one of plane, step, review is needed" in build()
