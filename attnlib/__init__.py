@@ -4,6 +4,7 @@ from .attention import Attention
 from .corpus import Corpus
 from .descent import descend, regularization_path
 from .flow import gradient_flow
+from .losses import CORRELATION, EXPONENTIAL, LOGISTIC
 from .margin import label_margin, max_margin
 from .one_step import one_step, posterior_difference, remainder_bound, signed_frequency
 from .optimality import is_locally_optimal, neighbours, optimal_tokens, selected
@@ -14,6 +15,9 @@ from .sources import important_tokens
 from .training import train
 
 __all__ = [
+    "CORRELATION",
+    "EXPONENTIAL",
+    "LOGISTIC",
     "Attention",
     "Corpus",
     "Infeasible",
