@@ -64,9 +64,7 @@ def _decided(problem, M, documents, choice, solver, options) -> MaxMargin | None
     """The max-margin solution for the decided documents, each with its other optimal tokens left out."""
     if not documents:
         return MaxMargin(np.zeros(problem.keys.shape[1]), *(np.zeros(k) for k in (0, (0, 2), 0)), problem.keys)
-    chosen = sparse.csr_array(
-        (np.ones(len(choice)), (np.arange(len(choice)), choice)), shape=(len(choice), M.shape[1])
-    )
+    chosen = sparse.csr_array((np.ones(len(choice)), (np.arange(len(choice)), choice)), shape=(len(choice), M.shape[1]))
     counts = _without_zeros(problem.counts[documents].sign() - M[documents] + chosen)
     part = SelectionProblem(problem.keys, problem.values, counts, problem.labels[documents], problem.ell)
     try:
