@@ -8,4 +8,5 @@ ASSUMPTIONS = {
     "lower line": "the margin of a document falls at most in proportion to the wasted attention",
     "optimal sets": "the sets hold all tokens of the best label-score, and no other",
     "peaks at a token": "over mixtures of a document's tokens the head is largest at one token",
+    "saturated": "the attention outside the selected token is below the unit roundoff",
 }
