@@ -96,9 +96,7 @@ def claim(id: str, statement: str, *, source: str, kind: str, tolerance: float, 
         raise ValueError(f"{id}: an exact claim has tolerance 0, not {tolerance}")
     unknown = set(details.get("assumes", ())) - set(ASSUMPTIONS)
     if unknown:
-        raise ValueError(
-            f"{id}: no assumption is called {min(unknown)!r}; add it to attnlib/claims/assumptions.py"
-        )
+        raise ValueError(f"{id}: no assumption is called {min(unknown)!r}; add it to attnlib/claims/assumptions.py")
 
     def register(measure):
         _registered[id] = Claim(id, statement, source, kind, tolerance, measure, **details)
