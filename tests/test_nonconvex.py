@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from attnlib import SelectionProblem, max_margin
+from attnlib import SelectionProblem, max_margin, regularization_path
+from attnlib.descent import difference
+from attnlib.margin import angle
 from attnlib.nonconvex import margin_of, max_margin_any
 
 
@@ -81,3 +83,14 @@ def test_bad_sets_are_refused():
         max_margin_any(problem, [[7], [5], [10]])
     with pytest.raises(ValueError, match="p has shape"):
         margin_of(problem, [[0], [5], [10]], [1.0])
+
+
+def test_the_path_tells_apart_directions_whose_losses_tend_to_one_limit():
+    keys = [[1, 0], [-1, 0.5], [0, 0], [0.2, 1], [0, 0], [-0.6, 0.4]]
+    problem = SelectionProblem(keys, [1.0, 1, 0, 1, 0.2, 0.3], np.kron(np.eye(2), np.ones(3)), [1, 1])
+    (shortest,) = max_margin_any(problem, [[0, 1], [3]])
+    near, far = regularization_path(problem, [10.0, 1000.0], starts=2)
+    assert angle(far, shortest.p) < 1e-3 < angle(near, shortest.p) < 0.1
+    other = np.array([-0.0555, 0.9985])  # selects the second token, of the same value, with a smaller margin
+    assert problem.loss(1000 * other) == problem.loss(far)
+    assert difference(problem, 1000 * other, far) > 0 > difference(problem, far, 1000 * other)
