@@ -82,7 +82,10 @@ class Claim:
         return bool(np.mean(residuals <= self.tolerance) >= self.share)
 
     def refutes(self, residuals) -> bool:
-        """Whether a control has failed, as it must: on every seed, or, for a share of seeds, beyond that share."""
+        """Whether a control has failed, as it must: on every seed, or, for a share of seeds, beyond that share. NaN is
+        no failure: nothing was measured."""
+        if np.isnan(residuals).any():
+            return False
         return not (residuals <= self.tolerance).any() if self.share == 1 else not self.passes(residuals)
 
 
