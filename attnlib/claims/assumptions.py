@@ -3,13 +3,6 @@
 ASSUMPTIONS = {
     # the model and its training
     "logistic": "the loss is log(1 + e^{-u})",
-    "orthogonal differences": "one pair a document, and their differences are orthogonal to each other",
-    "D": "paper B's Assumption D: less wasted attention means less loss",
-    "slope": "the slope of the loss does not vanish where all attention is on optimal tokens",
-    "lower line": "the margin of a document falls at most in proportion to the wasted attention",
-    "optimal sets": "the sets hold all tokens of the best label-score, and no other",
-    "peaks at a token": "over mixtures of a document's tokens the head is largest at one token",
-    "saturated": "the attention outside the selected token is below the unit roundoff",
     "all-trained": "E, p and v all follow the gradient flow",
     "zero-p": "p = 0",
     # one step
@@ -39,4 +32,12 @@ ASSUMPTIONS = {
     "large-step": "the step is as large as the corollary asks",
     "barrier": "the loss at the start is below the barrier",
     "feasible": "some p ranks the important types first",
+    # losses, heads, arithmetic
+    "orthogonal": "one pair a document, and their differences are orthogonal to each other",
+    "assumption-d": "paper B's Assumption D: less wasted attention means less loss",
+    "slope-at-top": "the slope of the loss does not vanish where all attention is on optimal tokens",
+    "lower-line": "the margin of a document falls at most in proportion to the wasted attention",
+    "optimal-sets": "the sets hold all tokens of the best label-score, and no other",
+    "peaks-at-token": "over mixtures of a document's tokens the head is largest at one token",
+    "saturated": "the attention outside the selected token is below the unit roundoff",
 }

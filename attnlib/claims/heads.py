@@ -40,7 +40,7 @@ def transient_residual(rng, twist=0.0):
     "Orthogonal documents move independently; their scores end apart by the log ratio of the weights kappa_i.",
     source="proved here",
     rests=("prop-pairwise", "prop-certificate"),
-    assumes=("orthogonal differences",),
+    assumes=("orthogonal",),
     kind="numeric",
     tolerance=1e-5,
     seeds=6,
@@ -49,7 +49,7 @@ def transient(rng):
     return transient_residual(rng)
 
 
-@transient.control("the differences are not orthogonal", drops="orthogonal differences")
+@transient.control("the differences are not orthogonal", drops="orthogonal")
 def _(rng):
     return transient_residual(rng, twist=0.5)
 
@@ -108,7 +108,7 @@ def path_residual(problem, solutions):
     "Under Assumption D the regularisation path tends to the solutions of the program with a choice.",
     source="paper B Theorem 8, proved here",
     rests=("def-any-margin", "ass-order"),
-    assumes=("D",),
+    assumes=("assumption-d",),
     kind="numeric",
     tolerance=5e-3,
     seeds=3,
@@ -118,7 +118,7 @@ def path_any(rng):
     return path_residual(problem, max_margin_any(problem, sets))
 
 
-@path_any.control("a token outside the sets is as good as those inside", drops="D")
+@path_any.control("a token outside the sets is as good as those inside", drops="assumption-d")
 def _(rng):
     problem, sets = plane(rng)
     keys, values = problem.keys.copy(), np.tile([1.0, 1, 1, 0], 3)
@@ -144,7 +144,7 @@ def circle_path(first, second, R=1e4):
     "Margins between two lines in the wasted attention, and ell' < 0 at their tops, imply Assumption D.",
     source="paper B Lemma 14, corrected here",
     rests=("ass-order",),
-    assumes=("slope", "lower line"),
+    assumes=("slope-at-top", "lower-line"),
     kind="numeric",
     tolerance=1e-3,
     seeds=3,
@@ -156,12 +156,12 @@ def sandwich(rng):
     return abs(circle_path(*documents))
 
 
-@sandwich.control("the loss (1 - u)^3, whose slope vanishes at the top of the first document", drops="slope")
+@sandwich.control("the loss (1 - u)^3, whose slope vanishes at the top of the first document", drops="slope-at-top")
 def _(rng):
     return abs(circle_path(lambda x: 3 * x, lambda x: x + np.log(6 - 12 * np.exp(x) + 8 * np.exp(2 * x))))
 
 
-@sandwich.control("the margin falls like a root of the wasted attention in the first document", drops="lower line")
+@sandwich.control("the margin falls like a root of the wasted attention in the first document", drops="lower-line")
 def _(rng):
     return abs(
         circle_path(
@@ -175,7 +175,7 @@ def _(rng):
     "With a linear head and ell' < 0 the path tends to the program of the best tokens, whatever the sign of scores.",
     source="paper B Theorem 1, for any scores, proved here",
     rests=("lem-sandwich", "thm-path-any"),
-    assumes=("optimal sets",),
+    assumes=("optimal-sets",),
     kind="numeric",
     tolerance=5e-3,
     seeds=3,
@@ -185,7 +185,7 @@ def path_linear(rng):
     return path_residual(problem, [max_margin(problem, best)])
 
 
-@path_linear.control("the sets hold the worst tokens", drops="optimal sets")
+@path_linear.control("the sets hold the worst tokens", drops="optimal-sets")
 def _(rng):
     problem, _ = shifted_gaussian(rng)
     worst = [4 * i + int(np.argmin(row)) for i, row in enumerate(problem.values.reshape(3, 4))]
@@ -208,7 +208,7 @@ def convex_head(rng, d=5):
     "prop-vertex",
     "A head that peaks at one token of each document, with a fall of first order, satisfies the two lines.",
     source="proved here",
-    assumes=("peaks at a token",),
+    assumes=("peaks-at-token",),
     kind="numeric",
     tolerance=0.0,
     seeds=4,
@@ -217,9 +217,7 @@ def vertex(rng):
     return line_violated(rng)
 
 
-@vertex.control(
-    "the same heads with the label flipped: concave, their best point is a mixture", drops="peaks at a token"
-)
+@vertex.control("the same heads with the label flipped: concave, their best point is a mixture", drops="peaks-at-token")
 def _(rng):
     return line_violated(rng, label=-1.0)
 
