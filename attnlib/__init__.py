@@ -6,7 +6,9 @@ from .cones import cone_constants, published_constants
 from .corpus import Corpus
 from .descent import descend, regularization_path
 from .flow import gradient_flow
+from .losses import CORRELATION, EXPONENTIAL, LOGISTIC
 from .margin import label_margin, max_margin
+from .nonconvex import max_margin_any
 from .one_step import one_step, posterior_difference, remainder_bound, signed_frequency
 from .optimality import is_locally_optimal, neighbours, optimal_tokens, selected
 from .problem import SelectionProblem
@@ -17,6 +19,9 @@ from .sources import important_tokens
 from .training import train
 
 __all__ = [
+    "CORRELATION",
+    "EXPONENTIAL",
+    "LOGISTIC",
     "Attention",
     "Corpus",
     "Infeasible",
@@ -30,6 +35,7 @@ __all__ = [
     "label_margin",
     "load_corpus",
     "max_margin",
+    "max_margin_any",
     "neighbours",
     "one_step",
     "optimal_tokens",

@@ -43,4 +43,12 @@ ASSUMPTIONS = {
     "one-document": "n = 1",
     "locally-optimal": "every selected token scores above its neighbours",
     "start-in-cone": "the start is far out and close in direction to the max-margin solution",
+    # losses, heads, arithmetic
+    "orthogonal": "one pair a document, and their differences are orthogonal to each other",
+    "assumption-d": "paper B's Assumption D: less wasted attention means less loss",
+    "slope-at-top": "the slope of the loss does not vanish where all attention is on optimal tokens",
+    "lower-line": "the margin of a document falls at most in proportion to the wasted attention",
+    "optimal-sets": "the sets hold all tokens of the best label-score, and no other",
+    "peaks-at-token": "over mixtures of a document's tokens the head is largest at one token",
+    "saturated": "the attention outside the selected token is below the unit roundoff",
 }
