@@ -38,7 +38,8 @@ bench: setup ## measure: ratios in one run, with the agreement of what is compar
 	$(BIN)/python benchmarks/margin.py
 	$(BIN)/python benchmarks/training.py
 
-replicate: setup ## compute the studies of IMDB and Yelp anew (ATTNLIB_DATA=folder, or the hub) and store them
+replicate: setup ## compute the random trials and the studies of IMDB and Yelp (ATTNLIB_DATA=folder, or the hub) anew
+	$(BIN)/python -m attnlib trials
 	$(BIN)/python -m attnlib replicate
 
 lock: setup ## write constraints.txt anew from the environment in .venv

@@ -39,11 +39,12 @@ def store(name: str, found: dict, tokens: dict[str, np.ndarray]) -> None:
     lines = [",".join(columns)]
     for row in zip(*(tokens[column] for column in columns)):
         lines.append(",".join([str(row[0]), *(f"{x:.4g}" for x in row[1:])]))
-    _replace(RESULTS / f"{name}_tokens.csv", "\n".join(lines) + "\n")
-    _replace(RESULTS / f"{name}.json", json.dumps(found, indent=1) + "\n")
+    replace(RESULTS / f"{name}_tokens.csv", "\n".join(lines) + "\n")
+    replace(RESULTS / f"{name}.json", json.dumps(found, indent=1) + "\n")
 
 
-def _replace(path: Path, text: str) -> None:
+def replace(path: Path, text: str) -> None:
+    """Write a file whole, or leave the old one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False, encoding="utf-8") as out:
         out.write(text)
