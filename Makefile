@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help setup book test nightly lab bench replicate lock clean
+.PHONY: help setup book test nightly check lab bench replicate lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -28,6 +28,9 @@ test: setup ## test the library, run every chapter, and check the built pages in
 
 nightly: setup ## the same with thousands of random cases a property
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: setup ## measure every claim of the book, and the controls that must fail
+	$(BIN)/python -m attnlib check
 
 lab: setup ## open the chapters in JupyterLab
 	$(BIN)/jupyter lab book

@@ -1,6 +1,7 @@
 """The command line: python -m attnlib COMMAND."""
 
 import argparse
+import json
 import os
 import sys
 
@@ -10,16 +11,17 @@ LARGEST = 50_000_000  # bytes of text
 
 
 def main(arguments=None) -> int:
-    """Run one command; 0 if all went well, 2 if the input was not usable."""
+    """Run one command; 0 if all went well, 1 if a claim does not hold, 2 if the input was not usable."""
     parser = argparse.ArgumentParser("python -m attnlib", description="How attention chooses tokens.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_explain(commands)
     add_replicate(commands)
     add_trials(commands)
+    add_check(commands)
     options = parser.parse_args(arguments)
     sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show a letter shows a question mark
     try:
-        options.run(options)
+        code = options.run(options)
         sys.stdout.flush()
     except (ValueError, OSError) as error:
         if isinstance(error, BrokenPipeError):  # the reader of our output, `head` perhaps, has had enough
@@ -27,7 +29,7 @@ def main(arguments=None) -> int:
             return 0
         print(f"attnlib: {explain.printable(str(error))}", file=sys.stderr)
         return 2
-    return 0
+    return code or 0
 
 
 def add_explain(commands) -> None:
@@ -83,6 +85,29 @@ def run_trials(options) -> None:
     print("\n".join(lines))
     print("first run" if before is None else "as before" if before == lines else "other than before")
     print(f"{found['provenance']['seconds']} s")
+
+
+def add_check(commands) -> None:
+    parser = commands.add_parser("check", help="measure the claims of the book, and the controls that must fail")
+    parser.add_argument("ids", nargs="*", metavar="ID", help="labels of statements; all claims if none is given")
+    parser.add_argument("--seeds", type=int, help="random cases a claim, instead of as many as it asks for")
+    parser.add_argument("--json", action="store_true", help="print the records as JSON and nothing else")
+    parser.set_defaults(run=run_check)
+
+
+def run_check(options) -> int:
+    from .claims import run  # here, because it imports PyTorch and takes a second or two
+
+    if options.seeds is not None and options.seeds < 1:
+        raise ValueError(f"--seeds is {options.seeds}, but at least 1 is needed")
+    records = []
+    for record in run.check_all(options.ids, options.seeds):
+        records.append(record)
+        if not options.json:
+            print(run.line(record), flush=True)
+    plain = run.as_json(records)
+    print(json.dumps(plain, indent=1) if options.json else run.tally(plain))
+    return 0 if all(record.ok for record in records) else 1
 
 
 def read_text(options) -> str:
