@@ -1,7 +1,7 @@
 """Training v and p together: f_i = v.x_i^p with the attention feature x_i^p = sum_u A_iu x_iu, on sequences X.
 
 Normalised descent on both, and the joint path: the least loss over |v| <= r, |p| <= R. Both gradients are kept as
-logarithms. For v, with margins m_i = y_i v.x_i^p, -grad_v L = (1/n) sum_i sigmoid(-m_i) y_i x_i^p, and only the ratios of
+logarithms. For v, with margins m_i = y_i v.x_i^p, -grad_v L = (1/n) sum_i sigmoid(-m_i) y_i x_i^p, and only ratios of
 the weights matter; for p at fixed v it is a `SelectionProblem` with values X v. Theorems: chapter "Training v and p
 together".
 """
@@ -124,7 +124,7 @@ def log_softplus(x) -> np.ndarray:
 
 
 def label_margin_of(joint: Joint, A) -> float:
-    """The margin of the label SVM on the features sum_u A_iu x_iu of an attention pattern A (n, T); 0 if there is none."""
+    """The margin of the label SVM on the features sum_u A_iu x_iu of an attention pattern A (n, T), 0 if none."""
     features = np.einsum("iu,iud->id", A, joint.X)
     try:
         return label_margin(features, joint.labels, solver="NNLS").margin
@@ -133,7 +133,7 @@ def label_margin_of(joint: Joint, A) -> float:
 
 
 def dominance(joint: Joint, selection, patterns) -> np.ndarray:
-    """(Gamma - margin of A) / max_i (1 - A_i alpha_i) for attention patterns A (k, n, T), Gamma being the margin with all
+    """(Gamma - margin of A) / max_i (1 - A_i alpha_i) for attention patterns A (k, n, T), Gamma the margin with all
     attention on the selected tokens: (k,). Assumption C says that it stays above some nu > 0."""
     n, T = joint.X.shape[:2]
     token = np.asarray(selection) - T * np.arange(n)

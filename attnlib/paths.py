@@ -28,8 +28,8 @@ def least(problem: SelectionProblem, points) -> int:
 
 
 def plane_path(problem: SelectionProblem, radii, axis=(1.0, 0.0), mu: float = 2.0, inner: float = 0.0) -> np.ndarray:
-    """For each radius R the p of least loss with inner <= |p| <= R and cosine at least 1 - mu with `axis`, in the plane:
-    (len(radii), 2). mu = 2 is the whole disc.
+    """For each radius R the p of least loss with inner <= |p| <= R and cosine at least 1 - mu with `axis`, for keys
+    in the plane: (len(radii), 2). mu = 2 is the whole disc.
 
     Looks at 3601 directions and 40 norms, then seven times closer to the best of them.
     """

@@ -77,7 +77,7 @@ def descend_together(problems, start=None, steps: int = STEPS, rate: float = RAT
 
 
 def gradients(K, s, p) -> np.ndarray:
-    """-grad L at p (trials, k), each up to a positive factor, for keys K (trials, 24, k) and label-scores s (trials, 4, 6)."""
+    """-grad L at p (trials, k), each up to a positive factor; keys K (trials, 24, k), label-scores s (trials, 4, 6)."""
     z = (K @ p[..., None])[..., 0].reshape(s.shape)
     best = z.argmax(axis=2)[..., None]
     log_A = z - np.take_along_axis(z, best, 2)
@@ -93,7 +93,7 @@ def gradients(K, s, p) -> np.ndarray:
 
 
 def outcome(problem: SelectionProblem, p) -> Outcome:
-    """Definition 2 of paper B applied to the tokens that p selects; their max-margin problem is solved with certificate.
+    """Definition 2 of paper B applied to the tokens that p selects; their max-margin problem comes with certificate.
 
     A saturated p ranks its tokens strictly first, so their max-margin problem has a solution.
     """
