@@ -4,9 +4,11 @@ from .attention import Attention
 from .corpus import Corpus
 from .descent import descend, regularization_path
 from .flow import gradient_flow
+from .joint import Joint
 from .margin import label_margin, max_margin
 from .one_step import one_step, posterior_difference, remainder_bound, signed_frequency
 from .optimality import is_locally_optimal, neighbours, optimal_tokens, selected
+from .paths import plane_path
 from .problem import SelectionProblem
 from .reviews import load_corpus
 from .shortest import Infeasible
@@ -17,6 +19,7 @@ __all__ = [
     "Attention",
     "Corpus",
     "Infeasible",
+    "Joint",
     "SelectionProblem",
     "descend",
     "gradient_flow",
@@ -28,6 +31,7 @@ __all__ = [
     "neighbours",
     "one_step",
     "optimal_tokens",
+    "plane_path",
     "posterior_difference",
     "regularization_path",
     "remainder_bound",
