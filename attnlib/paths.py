@@ -31,7 +31,7 @@ def plane_path(problem: SelectionProblem, radii, axis=(1.0, 0.0), mu: float = 2.
     """For each radius R the p of least loss with inner <= |p| <= R and cosine at least 1 - mu with `axis`, for keys
     in the plane: (len(radii), 2). mu = 2 is the whole disc.
 
-    Looks at 3601 directions and 40 norms, then seven times closer to the best of them.
+    Looks at 3601 directions and 12 norms, then seven times closer to the best of them.
     """
     if problem.keys.shape[1] != 2:
         raise ValueError(f"the keys have {problem.keys.shape[1]} coordinates, but only in 2 can one look everywhere")
@@ -39,14 +39,15 @@ def plane_path(problem: SelectionProblem, radii, axis=(1.0, 0.0), mu: float = 2.
     path = []
     for R in radii:
         lowest = max(inner, 1e-3 * R)
-        angle, norm, step, factor = np.linspace(-wide, wide, 3601), np.geomspace(lowest, R, 40), wide / 1800, 1.2
+        angle, norm = np.linspace(-wide, wide, 3601), np.geomspace(lowest, R, 12)
+        step, factor = wide / 1800, norm[1] / norm[0]
         for _ in range(8):
             grid = np.stack(np.meshgrid(angle, norm), axis=-1).reshape(-1, 2)
             points = grid[:, 1:] * np.stack([np.cos(middle + grid[:, 0]), np.sin(middle + grid[:, 0])], axis=1)
             best = least(problem, points)
             angle = np.clip(grid[best, 0] + step * np.linspace(-2, 2, 81), -wide, wide)
             norm = np.clip(grid[best, 1] * factor ** np.linspace(-2, 2, 21), lowest, R)
-            step, factor = step / 10, factor**0.2
+            step, factor = step / 10, factor**0.25
         path.append(points[best])
     return np.array(path)
 
