@@ -35,11 +35,8 @@ check: setup ## measure every claim of the book, and the controls that must fail
 lab: setup ## open the chapters in JupyterLab
 	$(BIN)/jupyter lab book
 
-bench: setup ## measure: ratios in one run, with the agreement of what is compared
-	$(BIN)/python benchmarks/gradient.py
-	$(BIN)/python benchmarks/flow.py
-	$(BIN)/python benchmarks/margin.py
-	$(BIN)/python benchmarks/training.py
+bench: setup ## measure side by side, as ratios in one run, and store what the chapter on speed shows
+	$(BIN)/python benchmarks/bench.py
 
 replicate: setup ## compute the random trials and the studies of IMDB and Yelp (ATTNLIB_DATA=folder, or the hub) anew
 	$(BIN)/python -m attnlib trials

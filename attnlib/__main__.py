@@ -57,15 +57,33 @@ def add_replicate(commands) -> None:
 
 
 def run_replicate(options) -> None:
-    from . import results  # here, because `explain` needs none of what this imports
+    from . import results, shards  # here, because `explain` needs none of what these import
 
-    for name in options.names or reviews.NAMES:
-        print(f"{name}:", flush=True)
-        found, tokens = results.study(name)
-        differences = results.changes(results.stored(name)[0], found) if results.has_stored(name) else ["first run"]
-        results.store(name, found, tokens)
-        print("\n".join(f"  {line}" for line in differences or ["as before, within tolerance"]))
-        print(f"  {found['provenance']['seconds']} s, fingerprint {found['provenance']['fingerprint']['train']}")
+    with shards.join() as team:
+        if team.rank == 0:
+            results.check_room()
+        for name in options.names or reviews.NAMES:
+            if team.rank:
+                results.study(name, team=team)
+            else:
+                replicate(name, results, team)
+
+
+def replicate(name, results, team) -> None:
+    """Compute, compare with what is stored, store, and say so: in the first process of a team."""
+    print(f"{name}:", flush=True)
+    found, tokens = results.study(name, team=team)
+    differences = ["first run"]
+    if results.has_stored(name):
+        try:
+            differences = results.changes(results.stored(name)[0], found) or ["as before, within tolerance"]
+        except ValueError as error:
+            differences = [f"what was stored is replaced: {error}"]
+    results.store(name, found, tokens)
+    print("\n".join(f"  {line}" for line in differences))
+    print(f"  {found['provenance']['seconds']} s, fingerprint {found['provenance']['fingerprint']['train']}")
+    if team.world > 1:
+        print(f"  {team.world} processes: {team.messages} all-reduces so far, {team.sent:,} bytes sent by each")
 
 
 def add_trials(commands) -> None:

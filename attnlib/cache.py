@@ -20,16 +20,19 @@ def folder() -> Path:
 
 def load(path, key, mark) -> Corpus | None:
     """The corpus stored under `key`, or None. The archive carries a checksum of every array; one that fails, or is
-    not what `Corpus` takes, is as good as none."""
+    not what `Corpus` takes, is as good as none, and a warning says so."""
+    if not path.exists():
+        return None
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             if str(stored["key"]) != key:
                 return None
             C = sparse.csr_array((stored["data"], stored["indices"], stored["indptr"]), shape=stored["shape"])
             C.check_format()
             words = json.loads(stored["vocabulary"].tobytes())
             return Corpus(C, stored["labels"], words, tuple(stored["left_out"].tolist()), mark)
-    except Exception:  # whatever a damaged file can make numpy and zipfile raise: the counts are made again
+    except Exception as error:  # whatever a damaged file can make numpy and zipfile raise
+        warnings.warn(f"{path} is damaged, the words are counted again ({type(error).__name__}: {error})", stacklevel=3)
         return None
 
 

@@ -18,19 +18,28 @@ from .attention import Attention
 from .corpus import Corpus
 from .one_step import frequency, one_step, posterior_difference, remainder_bound, signed_frequency
 from .reviews import load_corpus
+from .shards import ALONE, Team
 from .training import accuracy, train
 from .two_stage import OFTEN, D, finite_study, margin_study, two_stage_study
 
 SEEDS = range(5)
 
 
-def study(name: str, progress: bool = True) -> tuple[dict, dict[str, np.ndarray]]:
-    """Everything the chapter shows: the results, and per token q, alpha, delta, z, gamma and its count."""
+def study(name: str, progress: bool = True, team: Team = ALONE) -> tuple[dict, dict[str, np.ndarray]]:
+    """Everything the chapter shows: the results, and per token q, alpha, delta, z, gamma and its count.
+
+    In a team the joint training is done on shards of the documents. Everything else is the first process's work, and
+    only the first returns all results.
+    """
     begun = time.perf_counter()
+    if team.rank:
+        team.wait()  # the first counts the words, the others find its counts stored
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "left out")  # the results say how many
         whole = load_corpus(name, progress=progress)
         test = load_corpus(name, "test", vocabulary=whole.vocabulary, progress=progress)
+    if not team.rank:
+        team.wait()
     fitted, held_out = split(whole)
     tokens = {
         "token": np.array(whole.vocabulary),
@@ -39,6 +48,8 @@ def study(name: str, progress: bool = True) -> tuple[dict, dict[str, np.ndarray]
         "delta": posterior_difference(whole),
         "count": whole.counts.sum(axis=0),
     }
+    if team.rank:
+        return joint_study(whole, fitted, held_out, test, tokens, progress=False, team=team), tokens
     results = {
         "corpus": {
             "train": len(whole),
@@ -49,9 +60,9 @@ def study(name: str, progress: bool = True) -> tuple[dict, dict[str, np.ndarray]
         },
         "one_step": one_step_study(whole, test),
         "two_stage": two_stage_study(whole, test, tokens) | {"finite": finite_study(whole, test)},
-        "joint": joint_study(whole, fitted, held_out, test, tokens, progress),
+        "joint": joint_study(whole, fitted, held_out, test, tokens, progress, team),
         "logistic": logistic_study(fitted, held_out, test),
-        "provenance": provenance(whole.fingerprint, test.fingerprint, time.perf_counter() - begun),
+        "provenance": provenance(whole.fingerprint, test.fingerprint, time.perf_counter() - begun, team),
     }
     return results, tokens
 
@@ -83,12 +94,13 @@ def one_step_study(corpus: Corpus, test: Corpus, seed: int = 0) -> dict:
     }
 
 
-def joint_study(whole, fitted, held_out, test, tokens, progress=True) -> dict:
+def joint_study(whole, fitted, held_out, test, tokens, progress=True, team=ALONE) -> dict:
     """(E, p) trained together from several seeds, stopped early on held-out documents; the first goes to the table."""
     often, size = tokens["count"] >= OFTEN, np.abs(tokens["delta"])
+    mine, judged = team.shard(fitted), team.shard(held_out)
     runs = []
     for seed in SEEDS:
-        training = train(fitted, D, steps=60, seed=seed, validation=held_out, patience=15, progress=progress)
+        training = train(mine, D, steps=60, seed=seed, validation=judged, patience=15, progress=progress, team=team)
         best, z, gamma = int(np.argmax(training.history["accuracy"])), training.model.z, training.model.gamma
         runs.append(
             {
@@ -105,14 +117,16 @@ def joint_study(whole, fitted, held_out, test, tokens, progress=True) -> dict:
     over_time, by_delta, training = [], [], None
     bins = np.digitize(tokens["delta"][often], np.linspace(-0.8, 0.8, 9))  # ten of width 0.2
     for step in range(5, 41, 5):
-        training = train(fitted, D, steps=5, seed=SEEDS[0], start=training, progress=False)
+        training = train(mine, D, steps=5, seed=SEEDS[0], start=training, progress=False, team=team)
         z, gamma = training.last.z, training.last.gamma
         ranks = (spearmanr(z[often], size[often])[0], spearmanr(gamma[often], tokens["alpha"][often])[0])
         by_delta.append([float(z[often][bins == k].mean()) if (bins == k).any() else 0.0 for k in range(10)])
         over_time.append((step, *map(float, ranks), accuracy(training.last.logits(test), test.labels)))
     rng = np.random.default_rng(0)
     mixed = Corpus(fitted.counts, rng.permutation(fitted.labels), fitted.vocabulary)
-    control = train(mixed, D, steps=int(runs[0]["step"]), progress=progress).last
+    control = train(team.shard(mixed), D, steps=int(runs[0]["step"]), progress=progress, team=team).last
+    if team.rank:
+        return {}
     unseen = np.abs(posterior_difference(test))
     seen_twice = often & np.isfinite(unseen)
 
@@ -151,11 +165,12 @@ def logistic_study(fitted: Corpus, held_out: Corpus, test: Corpus) -> dict:
     return {"C": strength, "held_out_accuracy": held, "test_accuracy": found}
 
 
-def provenance(train_mark: str, test_mark: str, seconds: float) -> dict:
+def provenance(train_mark: str, test_mark: str, seconds: float, team: Team = ALONE) -> dict:
     packages = {package: version(package) for package in ("numpy", "scipy", "scikit-learn")}
     return {
         "fingerprint": {"train": train_mark, "test": test_mark},
         "seeds": list(SEEDS),
+        "processes": team.world,
         "versions": {"python": platform.python_version()} | packages,
         "seconds": round(seconds, 1),
         "date": date.today().isoformat(),

@@ -104,7 +104,10 @@ def read(name: str, split: str) -> tuple[list[str], np.ndarray]:
     for column in needed:
         if column not in data.column_names:
             raise ValueError(f"{source} has no column {column!r}, only {', '.join(map(repr, data.column_names))}")
-    columns = {column: data[column][:] for column in needed}
+    try:
+        columns = {column: data[column][:] for column in needed}
+    except Exception as error:  # a page that is damaged inside is found out only now
+        raise ValueError(f"{source} cannot be read: {_root(error)}") from error
     rows = [i for i, part in enumerate(columns["split"]) if part == split] if "split" in columns else range(len(data))
     if not len(rows):
         raise ValueError(f"{source} has no row of split {split!r}")

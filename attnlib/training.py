@@ -15,6 +15,7 @@ from tqdm import tqdm
 from .attention import Attention, backward, forward
 from .corpus import Corpus
 from .pooling import blas
+from .shards import ALONE, Team
 
 ROWS = 256  # rows of E that are updated at a time
 
@@ -70,13 +71,15 @@ def train(
     patience: int | None = None,
     start: "Attention | Training | None" = None,
     dtype=np.float32,
+    team: Team = ALONE,
 ) -> Training:
     """Minimise the loss over (E, p), and over v if `train_v`, by `steps` steps of "adam" or "gd" (plain descent).
 
     The rows of E and p start as N(0, 0.1^2/d I), and v as a random unit vector, all from `seed`; or `start` is a model
     to begin with, or a training to go on with, exactly as if it had not ended (`d`, `seed` and `dtype` are then its
     own). With `patience`, training ends after so many steps without a better accuracy on `validation`. An interrupt
-    ends it after the step that is being done, and what there is by then is returned.
+    ends it after the step that is being done, and what there is by then is returned. In a `team` of several processes
+    (shards.py) `corpus` and `validation` are this one's shards, and all return the same.
 
     >>> from attnlib.sources import important_tokens
     >>> corpus = important_tokens(n=40, T=5, important=2, irrelevant=6, seed=0)
@@ -102,21 +105,27 @@ def train(
     moving = ("E", "p", "v") if train_v else ("E", "p")
     if method == "adam" and not state.moments:
         state.moments = {name: tuple(np.zeros((2, *state.parameters[name].shape), E.dtype)) for name in moving}
+    team.agree("vocabularies", "\n".join(corpus.vocabulary).encode("utf-8", "surrogatepass"))
+    team.agree("parameters", *state.parameters.values())
+    sizes = [len(corpus), 0 if validation is None else len(validation)]
+    n, judged = team.sum(np.array(sizes, dtype=np.float64))
     end, stopped = state.step + steps, "steps"
     bar = tqdm(total=steps, desc="training", disable=not progress, unit=" steps")
     with bar, blas().limit(limits=1), _interrupts() as interrupted:
         while True:
             f, coefficients = backward(**state.parameters, corpus=corpus)
+            loss, right, pressed = team.sum(_look(f, corpus, state, validation, interrupted))
             if len(history.get("loss", ())) <= state.step:  # or this state was the last one of `start`
-                best = _record(history, state, f, corpus, validation, best)
+                best = _record(history, state, loss / n, None if validation is None else right / judged, best)
                 bar.set_postfix({name: f"{values[-1]:.4f}" for name, values in history.items()}, refresh=False)
-            if interrupted:
+            if pressed:
                 stopped = "interrupt"
             elif patience is not None and state.step - int(np.argmax(history["accuracy"])) >= patience:
                 stopped = "patience"
             if stopped != "steps" or state.step == end:
                 break
-            _advance(state, coefficients, moving, method, rate)
+            coefficients *= coefficients.dtype.type(len(corpus) / n)
+            _advance(state, team.sum(coefficients), moving, method, rate)
             bar.update()
     model = Attention(**state.parameters) if validation is None else best
     history = {name: np.array(values) for name, values in history.items()}
@@ -128,14 +137,21 @@ def accuracy(f: np.ndarray, labels: np.ndarray) -> float:
     return float((f * labels > 0).mean())
 
 
-def _record(history, state, f, corpus, validation, best):
+def _look(f, corpus, state, validation, interrupted):
+    """What this process's documents add to the sums over all: loss, documents of validation judged right, interrupts."""
+    loss, right = np.logaddexp(0, -corpus.labels * f).sum(), 0
+    if validation is not None:
+        right = (forward(**state.parameters, corpus=validation).f * validation.labels > 0).sum()
+    return np.array([loss, right, len(interrupted)], dtype=np.float64)
+
+
+def _record(history, state, loss, right, best):
     """Add the present state to the history; return the best model so far, if there is a way to tell."""
-    loss = float(np.logaddexp(0, -corpus.labels * f).mean())
     if not np.isfinite(loss):
         raise ValueError(f"the loss is {loss} after step {state.step}: a smaller rate is needed")
-    now = {"loss": loss, "norm_p": float(np.linalg.norm(state.parameters["p"]))}
-    if validation is not None:
-        now["accuracy"] = accuracy(forward(**state.parameters, corpus=validation).f, validation.labels)
+    now = {"loss": float(loss), "norm_p": float(np.linalg.norm(state.parameters["p"]))}
+    if right is not None:
+        now["accuracy"] = float(right)
         if now["accuracy"] > max(history.get("accuracy", ()), default=-1.0):
             best = Attention(**state.parameters)
     for name, value in now.items():

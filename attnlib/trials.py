@@ -167,9 +167,8 @@ def store(found: dict) -> None:
     """Write the study, each list on one line."""
     lines = [f' "{d}": ' + json.dumps(trials) for d, trials in found["trials"].items()]
     body = ",\n".join(lines)
-    replace(
-        RESULTS / "trials.json", f'{{"provenance": {json.dumps(found["provenance"])},\n"trials": {{\n{body}\n}}}}\n'
-    )
+    text = f'{{"provenance": {json.dumps(found["provenance"])},\n"trials": {{\n{body}\n}}}}\n'
+    replace(RESULTS / "trials.json", text.encode())
 
 
 def summary(found: dict) -> list[str]:

@@ -1,98 +1,117 @@
-"""The gradient of (E, p) on a corpus the size of IMDB: attnlib, a padded PyTorch module, and the speed of memory.
-
-    python benchmarks/gradient.py
-
-The corpus is made, unless ATTNLIB_DATA names a folder with the real one: see corpora.py.
-"""
+"""The gradient of (E, p) on a corpus the size of IMDB: attnlib, PyTorch written three ways, and the speed of memory."""
 
 import os
 import resource
-import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
+from bench import in_turn, ratio, spread
 from corpora import imdb_size
 from torch import nn
 
 from attnlib import Attention, Corpus
 from attnlib.reference import PaddedAttention, autograd_gradients, pad
 
-D, REPEATS, BATCH = 128, 60, 250
+D, ROUNDS, BATCH = 128, 60, 250
 
 
-def own_maximum(model: Attention, corpus: Corpus):
-    """The padded module again, each batch cut to its own longest document: what a careful collate function does."""
+def cut_batches(model: Attention, corpus: Corpus):
+    """The padded module, each batch cut to its own longest document: what a careful collate function does."""
     module, (ids, mask), lengths = PaddedAttention(model), pad(corpus), corpus.lengths.astype(int)
     y = torch.tensor(corpus.labels, dtype=module.E.dtype)
-    places = 0
     for part in torch.arange(len(corpus)).split(BATCH):
         longest = lengths[part].max()
-        places += len(part) * longest
         f = module(ids[part, :longest], mask[part, :longest])
         (nn.functional.softplus(-y[part] * f).sum() / len(corpus)).backward()
-    return (module.E.grad.numpy(), module.p.grad.numpy()), places
+    return module.E.grad.numpy(), module.p.grad.numpy()
 
 
-def stream(C, E, out):
-    """The csr arrays forward and backward and E twice, read by numpy sums; grad_E written into an array at hand."""
-    for _ in range(2):
-        for array in (C.data, C.indices, C.indptr, E):
-            array.ravel().view(np.int32).sum(dtype=np.int32)
-    out.fill(1)
+class Gather:
+    """What a good hand makes of it in PyTorch: two numbers a token are gathered, not d, and no place is padded."""
+
+    def __init__(self, model: Attention, corpus: Corpus):
+        C = corpus.counts
+        self.parameters = [torch.tensor(x, requires_grad=True) for x in (model.E, model.p, model.v)]
+        self.types = torch.from_numpy(np.repeat(C.indices, C.data.astype(int)).astype(np.int64))
+        self.document = torch.from_numpy(np.repeat(np.arange(len(corpus)), corpus.lengths.astype(int)))
+        self.y = torch.tensor(corpus.labels, dtype=torch.float32)
+
+    def gradients(self):
+        E, p, v = self.parameters
+        for x in self.parameters:
+            x.grad = None
+        z, gamma = E @ p, E @ v
+        weight = torch.exp(z - z.detach().max())[self.types]
+        total, said = torch.zeros_like(self.y), torch.zeros_like(self.y)
+        total = total.index_add(0, self.document, weight)
+        said = said.index_add(0, self.document, weight * gamma[self.types])
+        nn.functional.softplus(-self.y * said / total).mean().backward()
+        return E.grad.numpy(), p.grad.numpy()
 
 
-def seconds(f, *args):
-    start = time.perf_counter()
-    result = f(*args)
-    return time.perf_counter() - start, result
+def stream(C, E, out, side: ThreadPoolExecutor):
+    """The counts and their places twice, and E twice, read by sums in two threads; the gradient of E written."""
+
+    def half(k):
+        for _ in range(2):
+            for array in (C.data, C.indices, E.ravel()):
+                np.array_split(array, 2)[k].view(np.int32).sum(dtype=np.int32)
+        np.array_split(out, 2)[k].fill(1)
+
+    other = side.submit(half, 1)
+    half(0)
+    other.result()
 
 
-def row(name, times, ratio=""):
-    ms = 1e3 * np.array(times)
-    print(f"{name:<48}{ms.min():11.2f}{np.median(ms):11.2f}{ms.max():11.2f}{len(ms):9}  {ratio}")
-
-
-def difference(x, y) -> str:
+def difference(x, y) -> float:
     """Of the gradients in E and p, relative to the largest entry."""
-    return ", ".join(f"{name} {np.abs(a - b).max() / np.abs(b).max():.1e}" for name, a, b in zip("Ep", x, y))
+    return float(max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(x, y)))
 
 
-def main():
+def measure(rounds: int = ROUNDS, slow: int = 1) -> dict:
     torch.set_num_threads(os.cpu_count())
     name, corpus = imdb_size()
     rng = np.random.default_rng(1)
     shapes = ((corpus.counts.shape[1], D), D, D)
     model = Attention(*(rng.standard_normal(shape).astype(np.float32) / D**0.5 for shape in shapes))
-    C, out = corpus.counts_as(np.float32), np.empty_like(model.E)
-    real, n = int(corpus.lengths.sum()), len(corpus)
-    padded = n * int(corpus.lengths.max())
-    print(f"{name}: {corpus}")
-    print(f"float32, d={D}, {real:,} tokens, at most {padded // n:,} a document, {os.cpu_count()} cores\n")
-
-    ours, memory = [], []
-    for _ in range(REPEATS + 2):  # one after the other, so that both meet the same machine; the first two warm up
-        ours.append(seconds(model.gradients, corpus)[0])
-        memory.append(seconds(stream, C, model.E, out)[0])
-    ours, memory = ours[2:], memory[2:]
+    C, out, gather = corpus.counts_as(np.float32), np.empty_like(model.E), Gather(model, corpus)
+    moved = 2 * (C.data.nbytes + C.indices.nbytes + model.E.nbytes) + out.nbytes
+    with ThreadPoolExecutor(1) as side:
+        quick = in_turn(
+            {
+                "attnlib": lambda: model.gradients(corpus),
+                "memory": lambda: stream(C, model.E, out, side),
+                "gather": gather.gradients,
+            },
+            rounds,
+            warm=3,
+        )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    kept = {}
+    routes = {
+        "cut": lambda: kept.update(cut=cut_batches(model, corpus)),
+        "padded": lambda: kept.update(padded=autograd_gradients(model, corpus, BATCH)),
+    }
+    long = in_turn(routes, slow, warm=0)
     closed = model.gradients(corpus)
     wide = Attention(*(x.astype(np.float64) for x in (model.E, model.p, model.v))).gradients(corpus)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    careful, (cut, places) = seconds(own_maximum, model, corpus)
-    natural, reference = seconds(autograd_gradients, model, corpus, BATCH)
-
-    fast = min(ours)
-    print(f"{'':<48}{'min ms':>11}{'median':>11}{'max':>11}{'repeats':>9}")
-    row("attnlib, gradients of E and p (and v)", ours)
-    row("the arrays it needs streamed through memory", memory, f"attnlib takes {fast / min(memory):.1f} times this")
-    row(f"PyTorch, all padded: {padded / real:.1f} places a token", [natural], f"{natural / fast:,.0f} times attnlib")
-    row(f"PyTorch, batches cut: {places / real:.1f} places a token", [careful], f"{careful / fast:,.0f} times attnlib")
-    print("\nlargest difference relative to the largest entry")
-    print(f"attnlib and PyTorch, all padded:   {difference(closed, reference)}")
-    print(f"attnlib and PyTorch, batches cut:  {difference(closed, cut)}")
-    print(f"attnlib and attnlib in float64:    {difference(closed, wide)}")
-    last = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"\npeak resident memory: {peak:,.0f} MB for the corpus and attnlib, {last:,.0f} MB with PyTorch")
-
-
-if __name__ == "__main__":
-    main()
+    return {
+        "corpus": f"{name}: {corpus}",
+        "d": D,
+        "milliseconds": {route: spread(times) for route, times in (quick | long).items()},
+        "ratios": {
+            "attnlib / memory": ratio(quick["attnlib"], quick["memory"]),
+            "gather / attnlib": ratio(quick["gather"], quick["attnlib"]),
+            "cut / attnlib": ratio(long["cut"], [np.median(quick["attnlib"])] * slow),
+            "padded / attnlib": ratio(long["padded"], [np.median(quick["attnlib"])] * slow),
+        },
+        "megabytes moved": round(moved / 1e6, 1),
+        "gigabytes a second": round(moved / 1e9 / min(quick["memory"]), 1),
+        "peak megabytes": round(peak),
+        "off float64": {
+            "attnlib": difference(closed, wide),
+            "gather": difference(gather.gradients(), wide),
+            **{route: difference(gradients, wide) for route, gradients in kept.items()},
+        },
+    }

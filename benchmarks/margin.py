@@ -1,50 +1,63 @@
-"""Solving and certifying the max-margin p of a selection on a corpus as large as IMDB: see corpora.py."""
+"""The max-margin p of a selection: cutting planes, cvxpy on all constraints at once, and LinearSVC on the differences,
+on growing parts of a corpus the size of IMDB, and cutting planes alone on all of it."""
 
 import resource
 import time
 
+import cvxpy as cp
 import numpy as np
 from corpora import imdb_size
+from sklearn.svm import LinearSVC
 
-from attnlib import Attention, Corpus, max_margin, selected
+from attnlib import Corpus, max_margin, selected, train
+from attnlib.margin import angle
 
-
-def trained(corpus: Corpus, d=128, steps=60, rate=0.01, seed=0):
-    """(E, p) after some exact full-batch Adam steps: what p then selects is feasible by construction."""
-    rng = np.random.default_rng(seed)
-    v = rng.standard_normal(d)
-    size = len(corpus.vocabulary)
-    x = [rng.standard_normal(shape) * 0.1 / d**0.5 for shape in ((size, d), (d,))]
-    mean, square = [0.0, 0.0], [0.0, 0.0]
-    for k in range(1, steps + 1):
-        gradients = Attention(*x, v / np.linalg.norm(v)).gradients(corpus)
-        for j, g in enumerate((gradients.E, gradients.p)):
-            mean[j], square[j] = 0.9 * mean[j] + 0.1 * g, 0.999 * square[j] + 0.001 * g * g
-            step = mean[j] / (1 - 0.9**k) / (np.sqrt(square[j] / (1 - 0.999**k)) + 1e-8)
-            x[j] = x[j] - rate * step
-    return Attention(*x, v / np.linalg.norm(v))
+PARTS = (50, 200, 800)
 
 
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # MB on Linux
+def all_at_once(A):
+    p = cp.Variable(A.shape[1])
+    cp.Problem(cp.Minimize(cp.sum_squares(p) / 2), [A @ p >= 1]).solve(solver="CLARABEL")
+    return p.value
 
 
-if __name__ == "__main__":
+def linear_svc(A):
+    """The differences as one class and their mirror images as the other, with a large C: a hard margin, nearly."""
+    y = np.r_[np.ones(len(A)), -np.ones(len(A))]
+    return (
+        LinearSVC(C=1e4, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=100_000)
+        .fit(np.vstack([A, -A]), y)
+        .coef_[0]
+    )
+
+
+def timed(f, *args, **options):
+    begun = time.perf_counter()
+    result = f(*args, **options)
+    return time.perf_counter() - begun, result
+
+
+def measure(parts=PARTS) -> dict:
     name, corpus = imdb_size()
-    print(f"{name}: {corpus}")
-    t0 = time.perf_counter()
-    model = trained(corpus)
-    print(f"trained (E, p) in {time.perf_counter() - t0:.1f} s, loss {model.loss(corpus):.3f}")
-    problem = model.problem(corpus)
-    selection = selected(problem, model.p)
-    for solver in ("NNLS", "CLARABEL"):
-        before, t0 = peak(), time.perf_counter()
-        solution = max_margin(problem, selection, solver=solver)
-        t1 = time.perf_counter()
-        certificate = solution.certificate()
-        t2 = time.perf_counter()
-        print(
-            f"{solver}: {len(solution.constraints)} constraints, solved in {t1 - t0:.2f} s, "
-            f"certified in {t2 - t1:.2f} s; margin {solution.margin:.6g}, {len(solution.support)} support pairs, "
-            f"peak memory {peak():.0f} MB ({peak() - before:.0f} MB more than before)\n  {certificate}"
-        )
+    model = train(corpus, steps=60, progress=False).model  # what p then selects is feasible by construction
+    rows = []
+    for documents in (*parts, len(corpus)):
+        part = Corpus(corpus.counts[:documents], corpus.labels[:documents], corpus.vocabulary)
+        problem = model.problem(part)
+        selection = selected(problem, model.p.astype(float))
+        row = {"documents": documents}
+        seconds, solution = timed(max_margin, problem, selection)
+        row |= {"constraints": len(solution.constraints), "cutting planes": {"seconds": round(seconds, 3)}}
+        row["cutting planes"]["residual"] = solution.certificate().worst
+        seconds, other = timed(max_margin, problem, selection, solver="NNLS")
+        row["without cvxpy"] = {"seconds": round(seconds, 3), "angle": angle(other.p, solution.p)}
+        if documents in parts:
+            s, u = solution.constraints.T
+            A = problem.keys[s] - problem.keys[u]
+            for route, solve in (("cvxpy, all at once", all_at_once), ("LinearSVC", linear_svc)):
+                seconds, p = timed(solve, A)
+                row[route] = {"seconds": round(seconds, 3), "angle": angle(p, solution.p)}
+        rows.append(row)
+        print(row, flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"corpus": f"{name}: {corpus}", "rows": rows, "peak megabytes": round(peak)}

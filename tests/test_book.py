@@ -12,6 +12,7 @@ from pathlib import Path
 
 import keyed_cache
 import pytest
+from attnlib.claims import ledger
 from myst_nb.core.config import NbParserConfig
 from myst_nb.core.execute import create_client
 from myst_nb.core.read import create_nb_reader, is_myst_markdown_notebook
@@ -151,3 +152,45 @@ def test_figures_take_the_colour_of_the_page(visit, scheme):
 def test_page_fits_a_phone(visit, page):
     tab = visit(page, width=390)
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_every_statement_shows_its_evidence(visit):
+    claims = ledger()
+    stamped = set()
+    for page in PAGES:
+        tab = visit(page)
+        found = tab.locator("div.proof:is(.theorem, .lemma, .proposition, .corollary)").evaluate_all(
+            "all => all.map(x => [x.id, x.querySelector('p.evidence.holds a')?.getAttribute('href')])"
+        )
+        for label, link in found:
+            assert link and link.endswith(f"ledger.html#claim-{label}")
+        stamped.update(label for label, _ in found)
+    assert stamped == set(claims)
+
+
+def test_the_ledger_can_be_searched(visit):
+    tab = visit("book/ledger")
+    rows = tab.locator("table.ledger tbody tr")
+    assert rows.count() == len(ledger())
+    assert tab.locator("table.ledger tr:visible").count() == len(ledger()) + 1
+    exact = [claim for claim in ledger().values() if claim.kind == "exact"]
+    tab.select_option("[data-filter=kind]", "exact")
+    assert tab.locator("table.ledger tbody tr:visible").count() == len(exact)
+    assert tab.locator(".ledger-filter output").inner_text() == f"{len(exact)} shown"
+    tab.select_option("[data-filter=kind]", "")
+    tab.fill("[data-filter=words]", "thm-nearest")
+    visible = tab.locator("table.ledger tbody tr:visible").evaluate_all("all => all.map(x => x.id)")
+    assert "claim-thm-nearest" in visible and len(visible) < len(ledger())
+    tab.goto(tab.url.partition("#")[0] + "#claim-prop-bag")  # a link from a page shows its row, chosen or not
+    assert tab.locator("#claim-prop-bag").is_visible()
+
+
+def test_the_graph_leads_to_the_statements(visit):
+    tab = visit("book/ledger")
+    edges = tab.locator(".graph path").evaluate_all("all => all.map(x => [x.dataset.from, x.dataset.to])")
+    assert {tuple(edge) for edge in edges} == {(claim.id, base) for claim in ledger().values() for base in claim.rests}
+    tab.locator(".graph a[data-label=prop-pairwise]").focus()
+    lit = tab.locator(".graph path.on").evaluate_all("all => all.map(x => [x.dataset.from, x.dataset.to])")
+    assert lit and all("prop-pairwise" in edge for edge in lit)
+    tab.locator(".graph a[data-label=prop-pairwise]").click()
+    assert tab.url.endswith("book/model.html#prop-pairwise")

@@ -82,7 +82,10 @@ class Claim:
         return bool(np.mean(residuals <= self.tolerance) >= self.share)
 
     def refutes(self, residuals) -> bool:
-        """Whether a control has failed, as it must: on every seed, or, for a share of seeds, beyond that share."""
+        """Whether a control has failed, as it must: on every seed, or, for a share of seeds, beyond that share. NaN is
+        no failure: nothing was measured."""
+        if np.isnan(residuals).any():
+            return False
         return not (residuals <= self.tolerance).any() if self.share == 1 else not self.passes(residuals)
 
 
@@ -96,9 +99,7 @@ def claim(id: str, statement: str, *, source: str, kind: str, tolerance: float, 
         raise ValueError(f"{id}: an exact claim has tolerance 0, not {tolerance}")
     unknown = set(details.get("assumes", ())) - set(ASSUMPTIONS)
     if unknown:
-        raise ValueError(
-            f"{id}: no assumption is called {min(unknown)!r}; add it to attnlib/claims/assumptions.py"
-        )
+        raise ValueError(f"{id}: no assumption is called {min(unknown)!r}; add it to attnlib/claims/assumptions.py")
 
     def register(measure):
         _registered[id] = Claim(id, statement, source, kind, tolerance, measure, **details)

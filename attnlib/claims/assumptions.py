@@ -1,15 +1,42 @@
 """The assumptions that claims name, each in a line. A control that drops one fills a cell of the ledger's matrix."""
 
 ASSUMPTIONS = {
+    # the model and its training
     "logistic": "the loss is log(1 + e^{-u})",
+    "all-trained": "E, p and v all follow the gradient flow",
+    "zero-p": "p = 0",
+    # one step
+    "silence": "every value is 0 at the start",
+    "flat": "all types of a document have one score at the start",
+    "gaussian": "the rows of E are Gaussian at the start",
+    "independent": "the start of E does not depend on p and v",
+    "small-start": "scores and values are at most 1 at the start",
+    "small-remainder": "the remainder's bound B is at most |v| |Delta_s| / 4",
+    "balanced": "both labels are equally frequent",
+    # the margin
+    "pair": "some document holds a type that is not selected",
+    "primal-feasible": "p satisfies every constraint",
+    "dual-feasible": "no multiplier is negative",
+    "complementary": "a multiplier is 0 where its constraint is slack",
+    # the flow
+    "lift": "some x lifts the singled-out type of every document above all others alike",
+    "best-score": "the singled-out type has the best label-score of its document",
+    "diverges": "|p| grows without bound",
+    "settles": "the direction of p converges",
+    "strict-limit": "the limit direction ranks one type of each document strictly first",
+    "tight-optimal": "the selected type has the better label-score on every tight pair",
+    "strict": "some multipliers are positive on every tight constraint",
+    # selection
+    "important": "every document holds one important type, and it has the best label-score there",
+    "one-class": "every important type stands in documents of one class only",
+    "large-step": "the step is as large as the corollary asks",
+    "barrier": "the loss at the start is below the barrier",
+    "feasible": "some p ranks the important types first",
+    # trials, paths and joint training
     "orthonormal": "the keys of all tokens are orthonormal",
-    "silent p": "p starts at 0",
-    "strict optimum": "every document has one token of best label-score, y_i gamma",
+    "strict-optimum": "every document has one type of best label-score",
     "slope": "the loss has a slope below 0 at the best label-scores",
-    "feasible": "some p ranks the selected token of every document first",
-    "strict complementarity": "some multipliers of the max-margin solution are positive on every tight constraint",
-    "local optimality": "every selected token has a better label-score than its neighbours",
-    "general position": "the differences that are tight in a direction are linearly independent",
-    "label margin": "the label margin falls when attention leaves the selected tokens (Assumption C)",
+    "independent-active": "the differences that are active in a direction are linearly independent",
+    "label-margin": "the label margin falls when attention leaves the selected tokens (paper B's Assumption C)",
     "ratio": "the radii of v and p keep a ratio r/R in the limit",
 }

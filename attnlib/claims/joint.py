@@ -21,7 +21,7 @@ def figure3(rng, third):
     "If the label margin falls when attention leaves the chosen tokens, the joint path saturates and v is max-margin.",
     source="paper B Theorem 5 for v, with a bound here",
     rests=("ass-label-margin", "thm-nearest"),
-    assumes=("label margin",),
+    assumes=("label-margin",),
     kind="numeric",
     tolerance=0.02,
     seeds=4,
@@ -30,7 +30,7 @@ def joint_head(rng):
     return head_error(figure3(rng, 1.0))
 
 
-@joint_head.control("the other tokens give a larger label margin", drops="label margin")
+@joint_head.control("the other tokens give a larger label margin", drops="label-margin")
 def _(rng):
     X = figure3(rng, 1.0).X
     return head_error(Joint(np.stack([2 * X[:, 1], X[:, 1]], axis=1), [1, -1, 1]))
@@ -80,7 +80,7 @@ def ratio_error(rng, c, predicted, R=300.0):
     "Where every document supports the label margin, p goes to the max-margin direction however r and R grow.",
     source="paper B Theorem 5",
     rests=("thm-joint-head", "thm-joint-ratio", "thm-path-global"),
-    assumes=("label margin",),
+    assumes=("label-margin",),
     kind="numeric",
     tolerance=0.01,
     seeds=3,
@@ -89,7 +89,7 @@ def corollary(rng):
     return max(distance(figure3(rng, 1.0), r) for r in (30.0, 300.0))
 
 
-@corollary.control("one document does not support the label margin", drops="label margin")
+@corollary.control("one document does not support the label margin", drops="label-margin")
 def _(rng):
     return distance(figure3(rng, 1.5), 600.0)
 

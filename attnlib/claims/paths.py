@@ -34,7 +34,7 @@ def feasible(rng, n, T, d, margin=0.1):
     "The path of least loss within a ball tends to the max-margin direction of the best tokens, if they are feasible.",
     source="paper B Theorem 1, with a bound here",
     rests=("thm-nearest",),
-    assumes=("strict optimum",),
+    assumes=("strict-optimum",),
     kind="numeric",
     tolerance=0.03,
     seeds=4,
@@ -44,7 +44,7 @@ def path_global(rng):
     return angle(plane_path(problem, [400 / solution.margin])[0], solution.p)
 
 
-@path_global.control("the first document has two best tokens", drops="strict optimum")
+@path_global.control("the first document has two best tokens", drops="strict-optimum")
 def _(rng):
     a, b = rng.uniform(0.5, 0.9), rng.uniform(0.5, 0.9)
     problem = SelectionProblem([[1, a], [1, -b], [0, 0]], [1.0, 1, 0], np.ones((1, 3)), [1])
@@ -97,7 +97,7 @@ def cone_angle(problem, direction, R=2000.0):
     "Within a narrow cone around a locally optimal max-margin direction the path tends to it.",
     source="proved here; paper B Theorem 3 is the companion for descent",
     rests=("thm-path-global",),
-    assumes=("local optimality",),
+    assumes=("tight-optimal",),
     kind="numeric",
     tolerance=0.005,
     seeds=5,
@@ -107,7 +107,7 @@ def path_local(rng):
     return cone_angle(problem, max_margin(problem, [1]).p)
 
 
-@path_local.control("the neighbour scores higher", drops="local optimality")
+@path_local.control("the neighbour scores higher", drops="tight-optimal")
 def _(rng):
     problem = published(rng, 0.95)
     return cone_angle(problem, max_margin(problem, [1]).p)
@@ -118,7 +118,7 @@ def _(rng):
     "Within a cone around any other direction the path does not tend to it: it stops, or leaves.",
     source="paper B Theorem 4",
     rests=("thm-nearest", "thm-path-local"),
-    assumes=("general position",),
+    assumes=("independent-active",),
     kind="numeric",
     tolerance=0.5,
     seeds=5,
@@ -140,7 +140,7 @@ def _(rng):
     "p(R) = R u + x + O(1/R), x the minimiser of sum c_k e^{-a_k.x} over the tight pairs: the angle falls like |x|/R.",
     source="proved here",
     rests=("thm-path-global", "thm-path-local", "thm-tangent", "prop-pairwise"),
-    assumes=("strict complementarity",),
+    assumes=("strict",),
     covers=("eq-path-phi",),
     kind="numeric",
     tolerance=0.01,
@@ -155,9 +155,7 @@ def _(rng):
     return line_error(rng, factor=0.0)
 
 
-@path_line.control(
-    "a tight constraint has no positive multiplier: the path drifts off any line", drops="strict complementarity"
-)
+@path_line.control("a tight constraint has no positive multiplier: the path drifts off any line", drops="strict")
 def _(rng):
     idle = SelectionProblem([[0.0, 0], [-1, 0], [-1, -1]], [5.0, 0, 0], [[1, 1, 0], [1, 0, 1]], [1, 1])
     near = follow(idle, np.array([1.0, 0.05]), [1e3])

@@ -69,7 +69,7 @@ def _attempt(entry: Claim, measure, seeds, verdict, extreme, **told) -> Outcome:
         residuals = entry.residuals(measure, seeds or entry.seeds)
     except Exception as error:  # a measurement that cannot be made has neither passed nor failed as it should
         return Outcome(None, False, f"{type(error).__name__}: {error}", **told)
-    deciding = extreme(residuals) if entry.share == 1 else np.quantile(residuals, entry.share, method="higher")
+    deciding = extreme(residuals) if entry.share == 1 else np.quantile(residuals, entry.share, method="inverted_cdf")
     finite = float(deciding) if np.isfinite(deciding) else None
     return Outcome(finite, verdict(residuals), "" if finite is not None else f"the residual is {deciding}", **told)
 

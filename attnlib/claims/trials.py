@@ -49,7 +49,7 @@ def shortfall(rng, factor):
     "Orthonormal tokens, p from 0: the best token of each document leads from the first step on, at any step size.",
     source="proved here",
     rests=("thm-gradients",),
-    assumes=("orthonormal", "silent p"),
+    assumes=("orthonormal", "zero-p"),
     kind="numeric",
     tolerance=1e-9,
     seeds=10,
@@ -65,7 +65,7 @@ def _(rng):
     return max(lost_lead(rng, 1.0, "normalized", d=3) for _ in range(5))
 
 
-@orthonormal.control("p starts elsewhere", drops="silent p")
+@orthonormal.control("p starts elsewhere", drops="zero-p")
 def _(rng):
     return lost_lead(rng, 1.0, "normalized", start=3.0)
 

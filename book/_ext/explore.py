@@ -1,0 +1,86 @@
+"""```{explore} plane```: a page's explorable, its scripts on that page alone, and the tables it reads.
+
+A page opened from a folder may not fetch anything, so the table of tokens of "review" is written as a script.
+"""
+
+import json
+from html import escape
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from attnlib.explain import read_table
+
+SCRIPTS = {
+    "plane": "common plane_margin plane_flow plane_basins plane_presets plane_picture plane".split(),
+    "step": "common words step_math step".split(),
+    "review": "common words review_math review".split(),
+}
+TABLES = {"review": ("imdb", "yelp")}
+WITHOUT = "This picture moves: it needs JavaScript, which is switched off or is still loading."
+
+
+class explorable(nodes.General, nodes.Element):
+    """The place of an explorable on a page."""
+
+
+class Explore(SphinxDirective):
+    required_arguments = 1
+
+    def run(self):
+        (name,) = self.arguments
+        if name not in SCRIPTS:
+            raise self.error(f"explore: {name!r} is not known, but one of {', '.join(SCRIPTS)} is needed")
+        self.env.metadata[self.env.docname].setdefault("explore", []).append(name)
+        return [explorable(name=name)]
+
+
+def visit(translator, node):
+    translator.body.append(container(node["name"]))
+    raise nodes.SkipNode
+
+
+def container(name: str) -> str:
+    """What stands on the page until the script is there."""
+    return f'<div class="explore" data-explore="{escape(name)}"><p class="ex-waiting">{WITHOUT}</p></div>\n'
+
+
+def visit_text(translator, node):
+    raise nodes.SkipNode
+
+
+def add_scripts(app, pagename, templatename, context, doctree):
+    """Scripts and style on the pages that use them."""
+    names = (context.get("meta") or {}).get("explore", ())
+    if names:
+        app.add_css_file("explore/explore.css")
+    for script in dict.fromkeys(script for name in names for script in SCRIPTS[name]):
+        app.add_js_file(f"explore/{script}.js", loading_method="defer")
+
+
+def write_tables(app, exception):
+    """The tables of the explorables that some page shows."""
+    if exception or app.builder.format != "html":
+        return
+    used = {name for meta in app.env.metadata.values() for name in meta.get("explore", ())}
+    for corpus in dict.fromkeys(corpus for name in sorted(used) for corpus in TABLES.get(name, ())):
+        path = Path(app.outdir, "_static/explore", f"{corpus}_tokens.js")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(table_script(corpus, read_table(corpus)), encoding="ascii")
+
+
+def table_script(corpus: str, table: dict[str, tuple[float, float]]) -> str:
+    """The table as a script: the tokens in one string, apart by blanks, and z and gamma in two lists."""
+    z, gamma = zip(*table.values())
+    tokens = json.dumps(" ".join(table))
+    lists = ",".join(f"{name}:[{','.join(map(repr, column))}]" for name, column in (("z", z), ("gamma", gamma)))
+    return f"(window.ExploreTables=window.ExploreTables||{{}})[{json.dumps(corpus)}]={{tokens:{tokens},{lists}}};\n"
+
+
+def setup(app):
+    app.add_node(explorable, html=(visit, None), latex=(visit_text, None), text=(visit_text, None))
+    app.add_directive("explore", Explore)
+    app.connect("html-page-context", add_scripts)
+    app.connect("build-finished", write_tables)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
