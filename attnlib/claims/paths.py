@@ -34,7 +34,7 @@ def feasible(rng, n, T, d, margin=0.1):
     "The path of least loss within a ball tends to the max-margin direction of the best tokens, if they are feasible.",
     source="paper B Theorem 1, with a bound here",
     rests=("thm-nearest",),
-    assumes=("strict-optimum",),
+    assumes=("strict-optimum", "slope"),
     kind="numeric",
     tolerance=0.03,
     seeds=4,
@@ -52,11 +52,15 @@ def _(rng):
     return angle(plane_path(problem, [400.0])[0], solution.p)
 
 
+@path_global.control("the loss is flat at a best score", drops="slope")
+def _(rng):
+    return angle([1.0, flattest_ratio(lambda x: -(x**3), R=rng.uniform(100, 150))], [1.0, 1.0])
+
+
 @claim(
     "prop-flat-loss",
     "With a loss that is flat at a best score, -x^3, the path goes to (1, 3)/sqrt(10), not to the max-margin (1, 1).",
     source="proved here; a counterexample to paper B Theorem 1 as stated",
-    assumes=("slope",),
     kind="numeric",
     tolerance=0.03,
     seeds=1,
@@ -127,6 +131,15 @@ def path_only(rng):
     """1 if the path stays on the axis of its cone, 0 if it ends on the cone's edge."""
     problem, q = published(rng, 0.0), rng.normal(size=2)
     return 1 - cone_angle(problem, q) / np.arccos(1 - 1e-3)
+
+
+@path_only.control(
+    "a bad neighbour between two good ones: active differences are dependent", drops="independent-active"
+)
+def _(rng):
+    K = [[0.0, 0.0], [-1.0, -1.0], [-1.0, 1.0], [-1.0, 0.0]]
+    problem = SelectionProblem(K, [1.0, 0.0, 0.0, rng.uniform(1.1, 1.5)], np.ones((1, 4)), [1])
+    return 1 - cone_angle(problem, np.array([1.0, 0.0])) / np.arccos(1 - 1e-3)
 
 
 @path_only.control("the direction is max-margin and locally optimal")
