@@ -45,7 +45,8 @@ format: setup ## bring the chapters into the form in which JupyterLab saves them
 bench: setup ## measure side by side, as ratios in one run, and store what the chapter on speed shows
 	$(BIN)/python benchmarks/bench.py
 
-replicate: setup ## compute the studies of IMDB and Yelp anew (ATTNLIB_DATA=folder, or the hub) and store them
+replicate: setup ## compute the random trials and the studies of IMDB and Yelp (ATTNLIB_DATA=folder, or the hub) anew
+	$(BIN)/python -m attnlib trials
 	$(BIN)/python -m attnlib replicate
 
 lock: setup ## write constraints.txt anew from the environment in .venv

@@ -6,11 +6,13 @@ from .cones import cone_constants, published_constants
 from .corpus import Corpus
 from .descent import descend, regularization_path
 from .flow import gradient_flow
+from .joint import Joint
 from .losses import CORRELATION, EXPONENTIAL, LOGISTIC
 from .margin import label_margin, max_margin
 from .nonconvex import max_margin_any
 from .one_step import one_step, posterior_difference, remainder_bound, signed_frequency
 from .optimality import is_locally_optimal, neighbours, optimal_tokens, selected
+from .paths import plane_path
 from .problem import SelectionProblem
 from .reviews import load_corpus
 from .shortest import Infeasible
@@ -25,6 +27,7 @@ __all__ = [
     "Attention",
     "Corpus",
     "Infeasible",
+    "Joint",
     "SelectionProblem",
     "Violated",
     "cone_constants",
@@ -39,6 +42,7 @@ __all__ = [
     "neighbours",
     "one_step",
     "optimal_tokens",
+    "plane_path",
     "posterior_difference",
     "published_constants",
     "regularization_path",

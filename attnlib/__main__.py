@@ -16,6 +16,7 @@ def main(arguments=None) -> int:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_explain(commands)
     add_replicate(commands)
+    add_trials(commands)
     add_check(commands)
     options = parser.parse_args(arguments)
     sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show a letter shows a question mark
@@ -83,6 +84,25 @@ def replicate(name, results, team) -> None:
     print(f"  {found['provenance']['seconds']} s, fingerprint {found['provenance']['fingerprint']['train']}")
     if team.world > 1:
         print(f"  {team.world} processes: {team.messages} all-reduces so far, {team.sent:,} bytes sent by each")
+
+
+def add_trials(commands) -> None:
+    parser = commands.add_parser(
+        "trials", help="compute the random trials of paper B's Figures 9 and 10 anew and store them"
+    )
+    parser.set_defaults(run=run_trials)
+
+
+def run_trials(options) -> None:
+    from . import trials
+
+    found = trials.study()
+    before = trials.summary(trials.stored()) if (trials.RESULTS / "trials.json").is_file() else None
+    trials.store(found)
+    lines = trials.summary(found)
+    print("\n".join(lines))
+    print("first run" if before is None else "as before" if before == lines else "other than before")
+    print(f"{found['provenance']['seconds']} s")
 
 
 def add_check(commands) -> None:

@@ -37,14 +37,17 @@ def descend(problem: SelectionProblem, start, steps: int, rate: float, rule: str
     return points
 
 
-def regularization_path(problem: SelectionProblem, radii, starts: int = 10, seed: int = 0) -> np.ndarray:
+def regularization_path(
+    problem: SelectionProblem, radii, starts: int = 10, seed: int = 0, hint: bool = True
+) -> np.ndarray:
     """For each radius R a p of least loss over |p| <= R, as far as local search finds it: (len(radii), d).
 
     The loss is not convex in p. Radii grow from where attention is nearly uniform, at most doubling each time. While
     attention is still soft, each is searched from `starts` random directions and the steepest one at 0; then, where
     random starts see a flat loss, the local minima found so far are continued, the best `starts` of them. The
-    max-margin direction of the optimal tokens is tried throughout, if there is one. The best is kept: a local minimum
-    over the ball, as far as 200 Newton steps reach. That it is the global one is not guaranteed.
+    max-margin direction of the optimal tokens is tried throughout, if there is one; with hint=False it is not, and the
+    path is found by search alone. The best is kept: a local minimum over the ball, as far as 200 Newton steps reach.
+    That it is the global one is not guaranteed.
 
     Where the constraint is active, p = R g(p) with g = -grad L/|grad L|: the minimum is one implicit Euler step, of
     length R, of the arc-length flow from 0.
@@ -56,7 +59,7 @@ def regularization_path(problem: SelectionProblem, radii, starts: int = 10, seed
     soft = 1 / (np.linalg.norm(problem.keys, axis=1).max() or 1.0)
     steepest, optimal = problem.tail(np.zeros(d)).gradient(), np.zeros(d)
     with contextlib.suppress(Infeasible):
-        optimal = max_margin(problem, optimal_sets(problem), solver="NNLS").p
+        optimal = hint * max_margin(problem, optimal_sets(problem), solver="NNLS").p
     minima, path, last = [], [], 0.0
     for R, asked in _ladder(soft, radii):
         tried = [steepest, *rng.standard_normal((starts, d))] if R <= 32 * soft or last == 0 else []

@@ -67,8 +67,8 @@ def store(name: str, found: dict, tokens: dict[str, np.ndarray]) -> None:
     try:
         RESULTS.mkdir(parents=True, exist_ok=True)
         with _turn(fcntl.LOCK_EX):
-            _replace(beside, table)
-            _replace(RESULTS / f"{name}.json", (json.dumps(marked, indent=1) + "\n").encode())
+            replace(beside, table)
+            replace(RESULTS / f"{name}.json", (json.dumps(marked, indent=1) + "\n").encode())
             with contextlib.suppress(OSError):  # the new study is stored: what is left is tidying
                 os.replace(beside, place)
                 for rest in (*RESULTS.glob("*.part"), *RESULTS.glob(f"{name}_tokens.*.csv")):  # of killed runs
@@ -107,7 +107,7 @@ def _turn(kind):
         os.close(folder)
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace(path: Path, content: bytes) -> None:
     """Written beside, on disk before it is renamed: `path` is the old file or the new one at any moment."""
     out = tempfile.NamedTemporaryFile("wb", dir=path.parent, suffix=".part", delete=False)
     try:

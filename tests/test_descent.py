@@ -10,6 +10,7 @@ from strategies import dense_gradient, dense_loss, problems
 from attnlib import SelectionProblem, descend, max_margin, optimal_tokens, regularization_path, selected
 from attnlib.descent import difference, minimise_in_ball
 from attnlib.margin import angle
+from attnlib.paths import asymptote, least, plane_path, strengths
 
 
 def gaussian(n, T, d, seed):
@@ -87,6 +88,62 @@ def test_path_tends_to_the_max_margin_direction_of_the_optimal_tokens():
         for R, p in zip(radii, path):  # an implicit Euler step from 0
             assert np.linalg.norm(p - R * problem.direction(p)) < 1e-6 * R
     assert tried >= 2
+
+
+def test_path_is_found_without_a_hint():
+    found = 0
+    for seed in (0, 2, 3, 5):
+        problem = gaussian(3, 4, 5, seed)
+        try:
+            solution = max_margin(problem, optimal_tokens(problem), solver="NNLS")
+        except ValueError:
+            continue
+        alone, told = (regularization_path(problem, [1e3], hint=hint)[0] for hint in (False, True))
+        assert difference(problem, told, alone) < 1e-9
+        if np.linalg.norm(alone - told) < 1e-3:
+            found += 1
+            assert angle(alone, solution.p) < 0.05
+    assert found >= 3
+
+
+def test_looking_everywhere_in_the_plane():
+    problem = gaussian(3, 4, 2, 3)
+    for p, q in zip(plane_path(problem, [5.0, 50.0]), regularization_path(problem, [5.0, 50.0])):
+        assert np.linalg.norm(p - q) < 1e-5
+    K = [[-0.1, 1.0], [1.0, 0.0], [0.0, 0.0]]  # paper B's Figure 1(b): token 1 is locally optimal, token 0 is best
+    local = SelectionProblem(K, [1.0, 0.9, 0.0], np.ones((1, 3)), [1])
+    assert angle(plane_path(local, [500.0])[0], max_margin(local, [0]).p) < 1e-2
+    assert angle(plane_path(local, [500.0], axis=(1, 0), mu=1e-3, inner=60.0)[0], [1, 0]) < 1e-3
+    inside = plane_path(local, [500.0], axis=(0, -1), mu=1e-3, inner=60.0)[0]
+    assert angle(inside, [0, -1]) == pytest.approx(np.arccos(1 - 1e-3), rel=1e-6)
+    with pytest.raises(ValueError, match="4 coordinates"):
+        plane_path(gaussian(2, 3, 4, 0), [1.0])
+
+
+def test_least_sees_what_the_loss_cannot():
+    problem = gaussian(6, 8, 10, 3)
+    p = max_margin(problem, optimal_tokens(problem)).p
+    points = np.array([200 * p, 203 * p, 201 * p, -p])
+    assert problem.loss(points[0]) == problem.loss(points[1]) and least(problem, points) == 1
+
+
+def test_the_line_a_path_approaches():
+    problem = gaussian(6, 8, 10, 4)
+    best = optimal_tokens(problem)
+    solution = max_margin(problem, best)
+    x, u = asymptote(problem, best, solution), solution.p * solution.margin
+    off = [R * np.linalg.norm(p - R * u - x) for R, p in zip((1e3, 1e4), regularization_path(problem, [1e3, 1e4]))]
+    assert off[1] == pytest.approx(off[0], rel=0.05) and abs(x @ u) < 1e-9
+    # c_k are the limits of the log-domain weights, times n and e^{a.p}
+    pairs = solution.constraints[solution.tight]
+    p = 500 * u
+    weights = problem.tail(p)
+    a = problem.keys[pairs[:, 0]] - problem.keys[pairs[:, 1]]
+    found = [weights.W[problem.counts.indices == s].sum() for s in pairs[:, 1]]
+    ratio = np.array(found) * np.exp(a @ p - (a @ p).min()) / strengths(problem, best, pairs)
+    assert ratio == pytest.approx(ratio[0], rel=1e-6)
+    with pytest.raises(ValueError, match="several tokens"):
+        asymptote(problem, [[0, 1], *best[1:]], solution)
 
 
 def test_the_search_ends_as_newtons_method():

@@ -51,4 +51,11 @@ ASSUMPTIONS = {
     "optimal-sets": "the sets hold all tokens of the best label-score, and no other",
     "peaks-at-token": "over mixtures of a document's tokens the head is largest at one token",
     "saturated": "the attention outside the selected token is below the unit roundoff",
+    # trials, paths and joint training
+    "orthonormal": "the keys of all tokens are orthonormal",
+    "strict-optimum": "every document has one type of best label-score",
+    "slope": "the loss has a slope below 0 at the best label-scores",
+    "independent-active": "the differences that are active in a direction are linearly independent",
+    "label-margin": "the label margin falls when attention leaves the selected tokens (paper B's Assumption C)",
+    "ratio": "the radii of v and p keep a ratio r/R in the limit",
 }
