@@ -16,7 +16,7 @@ from .paths import plane_path
 from .problem import SelectionProblem
 from .reviews import load_corpus
 from .shortest import Infeasible
-from .smoothness import smoothness
+from .stepsize import smoothness
 from .sources import important_tokens
 from .training import train
 

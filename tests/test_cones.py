@@ -9,7 +9,7 @@ from attnlib import SelectionProblem, cone_constants, is_locally_optimal, publis
 from attnlib.cones import cone_ratio
 from attnlib.examples import figure1, two_limits
 from attnlib.margin import max_margin
-from attnlib.smoothness import published_smoothness
+from attnlib.stepsize import published_smoothness
 
 LOCAL = [("a", [0]), ("b", [0]), ("b", [1]), ("c", [0, 7, 14])]
 

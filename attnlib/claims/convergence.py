@@ -12,7 +12,7 @@ from ..margin import angle, max_margin
 from ..optimality import is_locally_optimal
 from ..problem import SelectionProblem
 from ..shortest import Infeasible
-from ..smoothness import smoothness
+from ..stepsize import smoothness
 from . import claim
 from .residuals import worst as largest
 
