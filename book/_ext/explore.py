@@ -13,9 +13,9 @@ from sphinx.util.docutils import SphinxDirective
 from attnlib.explain import read_table
 
 SCRIPTS = {
-    "plane": "common plane_margin plane_flow plane_basins plane_presets plane_picture plane".split(),
-    "step": "common words step_math step".split(),
-    "review": "common words review_math review".split(),
+    "plane": ["common", "plane_margin", "plane_flow", "plane_basins", "plane_presets", "plane_picture", "plane"],
+    "step": ["common", "words", "step_math", "step"],
+    "review": ["common", "words", "review_math", "review"],
 }
 TABLES = {"review": ("imdb", "yelp")}
 WITHOUT = "This picture moves: it needs JavaScript, which is switched off or is still loading."

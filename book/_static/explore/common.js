@@ -32,7 +32,14 @@
     const output = el("output", {});
     const input = el("input", { type: "range", ...options, oninput: () => oninput(Number(input.value)) });
     const row = el("label", { class: "ex-slider" }, el("span", {}, label), input, output);
-    return { row, input, say: (text) => { output.textContent = text; input.setAttribute("aria-valuetext", text); } };
+    return {
+      row,
+      input,
+      say: (text) => {
+        output.textContent = text;
+        input.setAttribute("aria-valuetext", text);
+      },
+    };
   }
 
   /* Call `draw` once a frame, however often it is asked for. */
@@ -41,17 +48,21 @@
     return () => {
       if (asked) return;
       asked = true;
-      requestAnimationFrame(() => { asked = false; draw(); });
+      requestAnimationFrame(() => {
+        asked = false;
+        draw();
+      });
     };
   }
 
   /* Make the explorable in every container of this name, when the page is there. */
   function mount(name, make) {
-    const start = () => document.querySelectorAll(`.explore[data-explore="${name}"]`).forEach((box) => {
-      box.querySelectorAll(".ex-waiting").forEach((note) => note.remove());
-      make(box);
-      box.dataset.ready = "yes";
-    });
+    const start = () =>
+      document.querySelectorAll(`.explore[data-explore="${name}"]`).forEach((box) => {
+        box.querySelectorAll(".ex-waiting").forEach((note) => note.remove());
+        make(box);
+        box.dataset.ready = "yes";
+      });
     if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
     else start();
   }

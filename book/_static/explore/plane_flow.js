@@ -15,14 +15,32 @@
     const from = [0];
     for (const tokens of documents) from.push(from[from.length - 1] + tokens.length);
     const column = (name) => Float64Array.from(tokens, (token) => token[name]);
-    const X = column("x"), Y = column("y"), G = column("score"), m = tokens.length, n = documents.length;
+    const X = column("x"),
+      Y = column("y"),
+      G = column("score"),
+      m = tokens.length,
+      n = documents.length;
     const size = Math.max(...X.map(Math.abs), ...Y.map(Math.abs), 0);
     return {
-      X, Y, G, from, m, n, size,
+      X,
+      Y,
+      G,
+      from,
+      m,
+      n,
+      size,
       best: new Int32Array(n), // the reference token of each document at the last point looked at
       room: 0, // the smallest lead of a reference token over the next score there
-      A: new Float64Array(m), logW: new Float64Array(m), W: new Float64Array(m), // W = its entry times e^top
-      lift: new Float64Array(n), top: 0, norm: 0, gx: 0, gy: 0, logNorm: 0, rounding: 0,
+      A: new Float64Array(m),
+      logW: new Float64Array(m),
+      W: new Float64Array(m), // W = its entry times e^top
+      lift: new Float64Array(n),
+      top: 0,
+      norm: 0,
+      gx: 0,
+      gy: 0,
+      logNorm: 0,
+      rounding: 0,
     };
   }
 
@@ -36,16 +54,25 @@
     let top = -Infinity;
     P.room = Infinity;
     for (let i = 0; i < n; i++) {
-      const a = from[i], b = from[i + 1];
-      let r = a, zr = -Infinity, second = -Infinity;
+      const a = from[i],
+        b = from[i + 1];
+      let r = a,
+        zr = -Infinity,
+        second = -Infinity;
       for (let u = a; u < b; u++) {
         const z = X[u] * px + Y[u] * py;
         logW[u] = z;
-        if (z > zr) { second = zr; zr = z; r = u; } else if (z > second) second = z;
+        if (z > zr) {
+          second = zr;
+          zr = z;
+          r = u;
+        } else if (z > second) second = z;
       }
       P.best[i] = r;
       P.room = Math.min(P.room, zr - second);
-      let total = 0, m = -Infinity, D = 0;
+      let total = 0,
+        m = -Infinity,
+        D = 0;
       for (let u = a; u < b; u++) total += Math.exp(logW[u] - zr);
       const shift = zr + Math.log(total);
       for (let u = a; u < b; u++) {
@@ -55,7 +82,8 @@
       }
       if (m === -Infinity) m = 0; // all tokens have one score: every gap is 0, and so is D
       for (let u = a; u < b; u++) if (G[u] !== G[r]) D += Math.exp(logW[u] - m) * (G[r] - G[u]);
-      const delta = Math.exp(m) * D, logG = -softplus(G[r] - delta);
+      const delta = Math.exp(m) * D,
+        logG = -softplus(G[r] - delta);
       lift[i] = G[r] - delta;
       for (let u = a; u < b; u++) {
         const differs = G[u] !== G[r];
@@ -65,7 +93,9 @@
         if (W[u] !== 0 && logW[u] > top) top = logW[u];
       }
     }
-    let gx = 0, gy = 0, terms = 0;
+    let gx = 0,
+      gy = 0,
+      terms = 0;
     for (let i = 0; i < n; i++) {
       const r = P.best[i];
       for (let u = from[i]; u < from[i + 1]; u++) {
@@ -90,12 +120,18 @@
      and abar_i = sum A_u a_u, -hess L = sum_i [ -sum_u W_u a_u a_u' + G_i abar_i' + abar_i G_i' - n e^f G_i G_i' ]. */
   function turning(P) {
     const { X, Y, from, n, A, W, lift } = P;
-    let xx = 0, xy = 0, yy = 0;
+    let xx = 0,
+      xy = 0,
+      yy = 0;
     for (let i = 0; i < n; i++) {
       const r = P.best[i];
-      let Gx = 0, Gy = 0, bx = 0, by = 0;
+      let Gx = 0,
+        Gy = 0,
+        bx = 0,
+        by = 0;
       for (let u = from[i]; u < from[i + 1]; u++) {
-        const ax = X[r] - X[u], ay = Y[r] - Y[u];
+        const ax = X[r] - X[u],
+          ay = Y[r] - Y[u];
         Gx += W[u] * ax;
         Gy += W[u] * ay;
         bx += A[u] * ax;
@@ -109,7 +145,9 @@
       xy += Gx * by + Gy * bx - bend * Gx * Gy;
       yy += 2 * Gy * by - bend * Gy * Gy;
     }
-    const { gx, gy, norm } = P, sx = gx * xx + gy * xy, sy = gx * xy + gy * yy; // g' H
+    const { gx, gy, norm } = P,
+      sx = gx * xx + gy * xy,
+      sy = gx * xy + gy * yy; // g' H
     return [(xx - gx * sx) / norm, (xy - gx * sy) / norm, (xy - gy * sx) / norm, (yy - gy * sy) / norm];
   }
 
@@ -121,7 +159,8 @@
   function limits(P, judged) {
     const table = new Map();
     for (const { selection, optimal, p, margin } of judged) {
-      if (optimal && margin < Infinity) table.set(selection.map((t, i) => P.from[i] + t).join(), { selection, p, margin });
+      if (optimal && margin < Infinity)
+        table.set(selection.map((t, i) => P.from[i] + t).join(), { selection, p, margin });
     }
     return table;
   }
@@ -132,25 +171,45 @@
      optimal one, over an arc on which the margin's scores grew by 4; or, with tied scores, when g has not turned by more
      over the last half of the length. `visit(x, y)` is called at every step until it returns false. */
   function follow(P, table, px, py, { tolerance = 1e-4, length = 400, longest = Infinity, visit } = {}) {
-    const unit = 1 / (P.size || 1), d = 1 / (2 + Math.SQRT2), e = 6 + Math.SQRT2;
-    let tau = 0, h = 0.05 * unit, since = 0, held = null, half = null, mark = [px, py, 0];
+    const unit = 1 / (P.size || 1),
+      d = 1 / (2 + Math.SQRT2),
+      e = 6 + Math.SQRT2;
+    let tau = 0,
+      h = 0.05 * unit,
+      since = 0,
+      held = null,
+      half = null,
+      mark = [px, py, 0];
     const end = (ended, more) => ({ ended, x: px, y: py, tau, ...more });
     if (!look(P, px, py)) return end("stationary");
     for (let step = 0; step < 3000 && tau < length * unit; step++) {
       h = Math.min(h, longest, (length * unit) / 16);
-      const fx = P.gx, fy = P.gy, [a, b, c, k] = turning(P); // g and dg/dp = [a b; c k] at (px, py)
-      let error = Infinity, x = px, y = py;
+      const fx = P.gx,
+        fy = P.gy,
+        [a, b, c, k] = turning(P); // g and dg/dp = [a b; c k] at (px, py)
+      let error = Infinity,
+        x = px,
+        y = py;
       while (error > 1) {
-        const A = 1 - h * d * a, B = -h * d * b, C = -h * d * c, K = 1 - h * d * k, det = A * K - B * C;
-        const ux = (K * fx - B * fy) / det, uy = (A * fy - C * fx) / det;
+        const A = 1 - h * d * a,
+          B = -h * d * b,
+          C = -h * d * c,
+          K = 1 - h * d * k,
+          det = A * K - B * C;
+        const ux = (K * fx - B * fy) / det,
+          uy = (A * fy - C * fx) / det;
         let fine = look(P, px + (h / 2) * ux, py + (h / 2) * uy);
-        const mx = P.gx, my = P.gy;
-        const vx = (K * (mx - ux) - B * (my - uy)) / det + ux, vy = (A * (my - uy) - C * (mx - ux)) / det + uy;
+        const mx = P.gx,
+          my = P.gy;
+        const vx = (K * (mx - ux) - B * (my - uy)) / det + ux,
+          vy = (A * (my - uy) - C * (mx - ux)) / det + uy;
         x = px + h * vx;
         y = py + h * vy;
         fine = fine && look(P, x, y);
-        const rx = P.gx - e * (vx - mx) - 2 * (ux - fx), ry = P.gy - e * (vy - my) - 2 * (uy - fy);
-        const wx = (K * rx - B * ry) / det, wy = (A * ry - C * rx) / det;
+        const rx = P.gx - e * (vx - mx) - 2 * (ux - fx),
+          ry = P.gy - e * (vy - my) - 2 * (uy - fy);
+        const wx = (K * rx - B * ry) / det,
+          wy = (A * ry - C * rx) / det;
         error = fine ? ((h / 6) * Math.hypot(ux - 2 * vx + wx, uy - 2 * vy + wy) * P.size) / tolerance : Infinity;
         if (!(error <= 1)) {
           h *= Math.max(0.2, 0.8 / Math.cbrt(error));
@@ -164,8 +223,8 @@
       h *= Math.min(4, Math.max(1, 0.8 / Math.cbrt(error)));
       if (P.rounding > LOST) return end("balanced");
       const goal = table.get(P.best.join());
-      const near = goal && P.room > 4 &&
-        Math.hypot(goal.p[0] * goal.margin - P.gx, goal.p[1] * goal.margin - P.gy) <= SETTLED;
+      const near =
+        goal && P.room > 4 && Math.hypot(goal.p[0] * goal.margin - P.gx, goal.p[1] * goal.margin - P.gy) <= SETTLED;
       if (!near || goal !== held) {
         held = near ? goal : null;
         since = tau;
@@ -178,7 +237,8 @@
         visit = null;
         longest = Infinity;
       }
-      if (step % 32 === 31) { // to and fro around a point with grad L = 0, where the unit tangent is no longer smooth
+      if (step % 32 === 31) {
+        // to and fro around a point with grad L = 0, where the unit tangent is no longer smooth
         if (Math.hypot(px - mark[0], py - mark[1]) < 0.25 * (tau - mark[2])) return end("stationary");
         mark = [px, py, tau];
       }

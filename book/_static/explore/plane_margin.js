@@ -11,10 +11,13 @@
   function shortest(differences) {
     if (!differences.length) return [0, 0];
     const angles = differences.map(([x, y]) => Math.atan2(y, x)).sort((s, t) => s - t);
-    const turns = angles.map((angle, k) => (k ? angle - angles[k - 1] : angle + 2 * Math.PI - angles[angles.length - 1]));
+    const turns = angles.map((angle, k) =>
+      k ? angle - angles[k - 1] : angle + 2 * Math.PI - angles[angles.length - 1],
+    );
     if (Math.max(...turns) <= Math.PI) return null; // no half-plane holds them all
     const longest = Math.max(...differences.map(([x, y]) => Math.hypot(x, y)));
-    let found = null, least = (1e9 / longest) ** 2; // a margin below 1e-9 of the longest difference is none
+    let found = null,
+      least = (1e9 / longest) ** 2; // a margin below 1e-9 of the longest difference is none
     const offer = (x, y) => {
       const square = x * x + y * y;
       if (square < least && differences.every(([a, b]) => a * x + b * y >= 1 - 1e-10)) {
@@ -39,9 +42,9 @@
     const chosen = documents.map((tokens, i) => tokens[selection[i]]);
     const p = shortest(others.flatMap((rest, i) => rest.map((t) => gap(chosen[i], t))));
     if (!p) return { selection, feasible: false, optimal: false };
-    const norm = Math.hypot(...p), score = (t) => t.x * p[0] + t.y * p[1];
-    const neighbours = others.map((rest, i) =>
-      rest.filter((t) => Math.abs(score(chosen[i]) - score(t) - 1) <= TIGHT));
+    const norm = Math.hypot(...p),
+      score = (t) => t.x * p[0] + t.y * p[1];
+    const neighbours = others.map((rest, i) => rest.filter((t) => Math.abs(score(chosen[i]) - score(t) - 1) <= TIGHT));
     const optimal = neighbours.every((rest, i) => rest.every((t) => chosen[i].score > t.score));
     return { selection, feasible: true, optimal, p, margin: norm ? 1 / norm : Infinity, neighbours };
   }

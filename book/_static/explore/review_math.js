@@ -10,7 +10,8 @@
   function softmax(z, scale) {
     let top = -Infinity;
     for (const x of z) top = Math.max(top, scale * x);
-    const e = z.map((x) => Math.exp(scale * x - top)), total = e.reduce((sum, x) => sum + x, 0);
+    const e = z.map((x) => Math.exp(scale * x - top)),
+      total = e.reduce((sum, x) => sum + x, 0);
     return e.map((x) => x / total);
   }
 
@@ -26,7 +27,10 @@
 
   /* Attention of each known word and the logit f, null if no word is known; scale 1 is the trained p, 0 the average. */
   function attend({ known }, scale = 1) {
-    const A = softmax(known.map((word) => word.z), scale);
+    const A = softmax(
+      known.map((word) => word.z),
+      scale,
+    );
     return { A, f: known.length ? A.reduce((sum, a, k) => sum + a * known[k].gamma, 0) : null };
   }
 

@@ -5,24 +5,31 @@
 
   /* Texts with at least one word, counted: {vocabulary, documents, labels}, a document a Map from word number to count. */
   function corpus(texts, labels) {
-    const bags = texts.map(tokenize), kept = bags.map((words) => words.length > 0);
+    const bags = texts.map(tokenize),
+      kept = bags.map((words) => words.length > 0);
     const vocabulary = [...new Set(bags.flat())].sort(compare);
     const number = new Map(vocabulary.map((word, s) => [word, s]));
-    const documents = bags.filter((_, i) => kept[i]).map((words) => {
-      const counts = new Map();
-      for (const word of words) counts.set(number.get(word), (counts.get(number.get(word)) || 0) + 1);
-      return { counts, length: words.length };
-    });
+    const documents = bags
+      .filter((_, i) => kept[i])
+      .map((words) => {
+        const counts = new Map();
+        for (const word of words) counts.set(number.get(word), (counts.get(number.get(word)) || 0) + 1);
+        return { counts, length: words.length };
+      });
     return { vocabulary, documents, labels: labels.filter((_, i) => kept[i]) };
   }
 
   /* q, alpha and Delta = alpha / q of every word. */
   function statistics({ vocabulary, documents, labels }) {
-    const q = vocabulary.map(() => 0), alpha = vocabulary.map(() => 0), n = documents.length;
-    documents.forEach(({ counts, length }, i) => counts.forEach((count, s) => {
-      q[s] += count / length / n;
-      alpha[s] += (labels[i] * count) / length / n;
-    }));
+    const q = vocabulary.map(() => 0),
+      alpha = vocabulary.map(() => 0),
+      n = documents.length;
+    documents.forEach(({ counts, length }, i) =>
+      counts.forEach((count, s) => {
+        q[s] += count / length / n;
+        alpha[s] += (labels[i] * count) / length / n;
+      }),
+    );
     return { q, alpha, delta: alpha.map((a, s) => a / q[s]) };
   }
 
@@ -43,7 +50,11 @@
   /* The start: rows of E are N(0, scale^2 I); v is the first unit vector, p a multiple of the second. */
   function start({ vocabulary }, { scale, size, seed, d = 16 }) {
     const unit = (k, x) => Array.from({ length: d }, (_, j) => (j === k ? x : 0));
-    return { E: vocabulary.map((word) => gaussians(word, seed, d).map((x) => scale * x)), v: unit(0, 1), p: unit(1, size) };
+    return {
+      E: vocabulary.map((word) => gaussians(word, seed, d).map((x) => scale * x)),
+      v: unit(0, 1),
+      p: unit(1, size),
+    };
   }
 
   const dot = (x, y) => x.reduce((sum, xk, k) => sum + xk * y[k], 0);
@@ -52,8 +63,11 @@
   /* E - eta grad_E L = E + eta (a v' + omega p'), with g_i = sigmoid(-y_i f_i), a_s = (1/n) sum g_i y_i A_is and
      omega_s = (1/n) sum g_i y_i A_is (gamma_s - f_i). */
   function oneStep({ documents, labels }, { E, p, v }, eta) {
-    const z = E.map((row) => dot(row, p)), gamma = E.map((row) => dot(row, v));
-    const a = E.map(() => 0), omega = E.map(() => 0), n = documents.length;
+    const z = E.map((row) => dot(row, p)),
+      gamma = E.map((row) => dot(row, v));
+    const a = E.map(() => 0),
+      omega = E.map(() => 0),
+      n = documents.length;
     documents.forEach(({ counts }, i) => {
       const top = Math.max(...Array.from(counts.keys(), (s) => z[s]));
       const mass = Array.from(counts, ([s, count]) => [s, count * Math.exp(z[s] - top)]);
@@ -72,7 +86,10 @@
   /* The bound of the theorem on |R_s| in E1_s = E0_s + (eta/2) alpha_s v + eta R_s. */
   function remainderBound(words, { E, p, v }) {
     const largest = (x) => Math.max(0, ...E.map((row) => Math.abs(dot(row, x))));
-    const z = largest(p), g = largest(v), norm = (x) => Math.sqrt(dot(x, x)), grown = Math.exp(2 * z);
+    const z = largest(p),
+      g = largest(v),
+      norm = (x) => Math.sqrt(dot(x, x)),
+      grown = Math.exp(2 * z);
     const B = norm(v) * (Math.expm1(2 * z) / 2 + (grown * g) / 4) + norm(p) * grown * 2 * g * (0.5 + g / 4);
     return statistics(words).q.map((q) => q * B);
   }

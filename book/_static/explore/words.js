@@ -13,13 +13,18 @@
   /* The words with their places in `shown`, which is the text itself unless lower case changes its length. */
   function spans(text) {
     const folded = fold(text);
-    const words = Array.from(folded.matchAll(WORD), (match) => ({ start: match.index, stop: match.index + match[0].length, token: match[0] }));
+    const words = Array.from(folded.matchAll(WORD), (match) => ({
+      start: match.index,
+      stop: match.index + match[0].length,
+      token: match[0],
+    }));
     return { shown: folded.length === text.length ? text : folded, words };
   }
 
   /* By code points, as Python sorts; the default goes by halves of surrogate pairs. */
   function compare(a, b) {
-    const x = Array.from(a), y = Array.from(b);
+    const x = Array.from(a),
+      y = Array.from(b);
     for (let k = 0; k < x.length && k < y.length; k++) {
       if (x[k] !== y[k]) return x[k].codePointAt(0) - y[k].codePointAt(0);
     }
