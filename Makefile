@@ -3,11 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help setup book test nightly check lab bench replicate lock clean
+.PHONY: help setup book test nightly coverage check lab format bench replicate lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 setup: $(READY) ## create .venv with the locked environment (skipped while the lock is unchanged)
 
@@ -29,11 +29,18 @@ test: setup ## test the library, run every chapter, and check the built pages in
 nightly: setup ## the same with thousands of random cases a property
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 --dist loadfile
 
+coverage: setup ## which lines of the library no test runs; fails below 95 %
+	$(BIN)/python -m coverage run --source=attnlib -m pytest --ignore=tests/test_book.py --ignore=tests/test_book_build.py
+	$(BIN)/python -m coverage report -m --skip-covered --fail-under=95
+
 check: setup ## measure every claim of the book, and the controls that must fail
 	$(BIN)/python -m attnlib check
 
 lab: setup ## open the chapters in JupyterLab
-	$(BIN)/jupyter lab book
+	JUPYTER_CONFIG_PATH="$(CURDIR)/lab" $(BIN)/jupyter lab book
+
+format: setup ## bring the chapters into the form in which JupyterLab saves them
+	$(BIN)/python lab/canonical.py
 
 bench: setup ## measure side by side, as ratios in one run, and store what the chapter on speed shows
 	$(BIN)/python benchmarks/bench.py

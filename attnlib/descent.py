@@ -92,10 +92,10 @@ def _distinct(points, distance):
 def difference(problem: SelectionProblem, p, q) -> float:
     """A number with the sign of L(p) - L(q), right also where both losses round to the same float.
 
-    If p and q select the same tokens, both exceed the same limit, and the logarithms of the excess tell.
+    If p and q select tokens of the same values, both exceed the same limit, and the logarithms of the excess tell.
     """
     a, b = problem.tail(p), problem.tail(q)
-    if (a.best != b.best).any():
+    if (problem.values[a.best] != problem.values[b.best]).any():
         return float(a.loss() - b.loss())
     (log_a, sign_a), (log_b, sign_b) = a.log_excess(), b.log_excess()
     if sign_a != sign_b:

@@ -65,6 +65,9 @@ def gradient_flow(
         raise ValueError(f"method is {method!r}, but one of {', '.join(METHODS)} is needed")
     if not (np.isfinite(length) and length > 0):
         raise ValueError(f"length is {length}, but a positive arc length is needed")
+    for name, value in (("tolerance", tolerance), ("settled", settled)):
+        if value is not None and not 0 < value < np.inf:
+            raise ValueError(f"{name} is {value}, but a positive number is needed")
     p = np.zeros(problem.keys.shape[1]) if start is None else problem.check_point(start)
     close = tolerance / (np.linalg.norm(problem.keys, axis=1).max() or 1.0)
     arclength, points, middles, looks, ended = [0.0], [p], [], [problem.log_gradient(p)], "length"

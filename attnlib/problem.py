@@ -9,18 +9,19 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit
 
 from . import checks
+from .losses import LOGISTIC, Loss
 from .pooling import Pooled, pool
 from .tail import Tail, tail
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectionProblem:
-    """L(p) = (1/n) sum_i log(1 + e^{-y_i f_i}) with f = softmax pooling of `values` by scores z = K p.
+    """L(p) = (1/n) sum_i ell(y_i f_i) with f = softmax pooling of `values` by scores z = K p.
 
-    keys K (m, d), values gamma (m,), counts C (n, m), labels y (n,): m token rows, n documents; float64.
+    keys K (m, d), values gamma (m,), counts C (n, m), labels y (n,): m token rows, n documents; float64. The loss ell
+    is `LOGISTIC`, log(1 + e^{-u}), or another of losses.py.
 
     >>> problem = SelectionProblem.from_sequences([[[1.0, 0.0], [0.0, 0.0]]], labels=[1], v=[1.0, 0.0])
     >>> problem.direction([1e6, 0.0]).tolist()     # the gradient itself is e^{-1000000} here
@@ -31,8 +32,11 @@ class SelectionProblem:
     values: np.ndarray
     counts: sparse.csr_array
     labels: np.ndarray
+    ell: Loss = LOGISTIC
 
     def __post_init__(self):
+        if not isinstance(self.ell, Loss):
+            raise ValueError(f"ell is {self.ell!r}, but a loss of attnlib.losses is needed, such as LOGISTIC")
         K = checks.floats("keys", self.keys, (None, None)).astype(np.float64, copy=False)
         gamma = checks.floats("values", self.values, (K.shape[0],)).astype(np.float64, copy=False)
         C = checks.counts(self.counts)
@@ -47,7 +51,7 @@ class SelectionProblem:
         return f"SelectionProblem({n} documents, {m} token rows, d={self.keys.shape[1]})"
 
     @classmethod
-    def from_sequences(cls, X, labels, v, W=None) -> "SelectionProblem":
+    def from_sequences(cls, X, labels, v, W=None, ell: Loss = LOGISTIC) -> "SelectionProblem":
         """Sequences X (n, T, d), head v (d,), key map W (k, d) or None for the identity: keys X W', values X v.
 
         Token t of sequence i is row i * T + t. Equal tokens get equal keys and values to the last bit: the products are
@@ -61,7 +65,7 @@ class SelectionProblem:
         keys = tokens if W is None else tokens @ checks.floats("W", W, (None, d)).T
         indptr = np.arange(0, n * T + 1, T)
         C = sparse.csr_array((np.ones(n * T), np.arange(n * T), indptr), shape=(n, n * T))
-        return cls(keys[row], (tokens @ checks.floats("v", v, (d,)))[row], C, labels)
+        return cls(keys[row], (tokens @ checks.floats("v", v, (d,)))[row], C, labels, ell)
 
     def logits(self, p) -> np.ndarray:
         """f_i: (n,)."""
@@ -69,13 +73,13 @@ class SelectionProblem:
 
     def loss(self, p) -> float:
         """L(p)."""
-        return float(np.logaddexp(0, -self.labels * self.logits(p)).mean())
+        return float(self.ell.value(self.labels * self.logits(p)).mean())
 
     def gradient(self, p) -> np.ndarray:
         """grad L(p) = -K' omega: (d,). Underflows at large |p|, where `direction` does not."""
         pooled = self._pool(p)
         y = self.labels
-        _, omega = pooled.adjoint(y * expit(-y * pooled.f) / -len(y))
+        _, omega = pooled.adjoint(y * self.ell.slope(y * pooled.f) / -len(y))
         return omega @ self.keys
 
     def direction(self, p) -> np.ndarray:

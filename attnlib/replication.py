@@ -148,7 +148,24 @@ def joint_study(whole, fitted, held_out, test, tokens, progress=True, team=ALONE
         },
         "history": {key: values.tolist() for key, values in first.history.items()},
         "margin": margin_study(whole, first.last),
+        "sparsity": sparsity_study(test, first.model),
     }
+
+
+def sparsity_study(corpus: Corpus, model: Attention, factors=(0, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8)) -> list:
+    """For p scaled by each factor: |p|, the mean over documents of |s|_1^2 / (T_i |s|_2^2), and the accuracy.
+
+    s is the attention of the T_i tokens written out: its squared norm is sum_s A_is^2 / C_is, and a document whose
+    attention is uniform has 1.
+    """
+    rows = []
+    for factor in factors:
+        scaled = Attention(model.E, model.p * model.p.dtype.type(factor), model.v)
+        A = scaled.attention(corpus)
+        A.data = A.data.astype(np.float64) ** 2 / corpus.counts.data  # one stored entry a stored count
+        spread = 1 / (A.sum(axis=1) * corpus.lengths)
+        rows.append((np.linalg.norm(scaled.p), spread.mean(), accuracy(scaled.logits(corpus), corpus.labels)))
+    return np.array(rows).tolist()
 
 
 def logistic_study(fitted: Corpus, held_out: Corpus, test: Corpus) -> dict:

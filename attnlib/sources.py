@@ -31,8 +31,8 @@ def important_tokens(
     True
     """
     for name, value, least in (("n", n, 1), ("T", T, 1), ("important", important, 1), ("repeats", repeats, 1)):
-        if value < least:
-            raise ValueError(f"{name} is {value}, but at least {least} is needed")
+        if not least <= value < np.inf:
+            raise ValueError(f"{name} is {value}, but a finite number of at least {least} is needed")
     if repeats > T or (repeats < T and irrelevant < 1) or irrelevant < 0:
         raise ValueError(f"T={T} places cannot hold repeats={repeats} of an important type and {irrelevant} others")
     for name, value in (("positive", positive), ("noise", noise)):

@@ -2,7 +2,7 @@
 
 All of it is read off the reference-token form. With r the best-scoring token of document i, a_iu = K_r - K_u,
 
-    -grad L = sum_{i, u != r} W_iu a_iu,    W_iu = (1/n) y_i g_i A_iu (f_i - gamma_u),    g_i = sigmoid(-y_i f_i),
+    -grad L = sum_{i, u != r} W_iu a_iu,    W_iu = (1/n) y_i g_i A_iu (f_i - gamma_u),    g_i = -ell'(y_i f_i),
 
 where f_i - gamma_u = (gamma_r - gamma_u) - delta_i and delta_i = gamma_r - f_i = sum_u A_iu (gamma_r - gamma_u) is kept
 as e^{m_i} D_i: where gamma_u = gamma_r it is all there is. Every weight is a number of ordinary size times e^{top}.
@@ -33,10 +33,14 @@ class Tail:
         """gamma_r - f_i, which may underflow: (..., n)."""
         return np.exp(self.log_scale) * self.D
 
+    @property
+    def margins(self) -> np.ndarray:
+        """y_i f_i: (..., n)."""
+        return self.problem.labels * (self.problem.values[self.best] - self.delta)
+
     def loss(self) -> np.ndarray:
         """L: (...)."""
-        y = self.problem.labels
-        return np.logaddexp(0, -y * (self.problem.values[self.best] - self.delta)).mean(axis=-1)
+        return self.problem.ell.value(self.margins).mean(axis=-1)
 
     def gradient(self) -> np.ndarray:
         """-grad L e^{-top}: (..., d)."""
@@ -58,34 +62,31 @@ class Tail:
     def hessian(self) -> np.ndarray:
         """-hess L e^{-top} at a single p: (d, d). With G_i = sum_u W_iu a_iu and abar_i = sum_u A_iu a_iu,
 
-        -hess L = sum_i [ -sum_u W_iu a_iu a_iu' + G_i abar_i' + abar_i G_i' - n e^{y_i f_i} G_i G_i' ].
+        -hess L = sum_i [ -sum_u W_iu a_iu a_iu' + G_i abar_i' + abar_i G_i' - n (ell''/ell'^2)(y_i f_i) G_i G_i' ].
         """
         problem, C = self.problem, self.problem.counts
-        K, y = problem.keys, problem.labels
+        K = problem.keys
         W, A = (sparse.csr_array((x, C.indices, C.indptr), shape=C.shape) for x in (self.W, np.exp(self.log_A)))
         R, WK, total = K[self.best], W @ K, W.sum(axis=1)
         G, abar = total[:, None] * R - WK, R - A @ K
         # sum W a a', multiplied out so that no array of all differences is built
         mass = W.sum(axis=0) + np.bincount(self.best, total, len(K))
         cross = R.T @ WK + G.T @ abar
-        curvature = len(y) * np.exp(y * (problem.values[self.best] - self.delta) + self.top)
+        curvature = C.shape[0] * np.exp(problem.ell.log_curvature(self.margins) + self.top)
         return cross + cross.T - (K.T * mass) @ K - (G.T * curvature) @ G
 
     def log_excess(self) -> tuple[np.ndarray, np.ndarray]:
-        """log |L - L_r| and the sign of L - L_r, where L_r = (1/n) sum_i log(1 + e^{-y_i gamma_r}) is the loss of all
-        attention on the best tokens: (...), (...).
+        """log |L - L_r| and the sign of L - L_r, where L_r = (1/n) sum_i ell(y_i gamma_r) is the loss of all attention
+        on the best tokens: (...), (...).
 
-        Document by document the difference is log(1 + g (e^{y delta} - 1)) with g = sigmoid(-y gamma_r); where delta is
-        small it is g y delta, of which only the logarithm is needed.
+        Document by document the margin has fallen from y gamma_r by y delta, of which only the logarithm is needed.
         """
         y = self.problem.labels
-        epsilon, sign = y * self.delta, np.sign(y * self.D)
-        log_g = -np.logaddexp(0, y * self.problem.values[self.best])
         with np.errstate(divide="ignore"):
-            small = log_g + self.log_scale + np.log(np.abs(self.D))
-            large = np.log(np.abs(np.log1p(np.exp(log_g) * np.expm1(epsilon))))
-        logs = np.where(np.abs(epsilon) < 1e-14, small, large)
-        return logsumexp(logs, axis=-1, b=sign / len(y), return_sign=True)
+            log_size = self.log_scale + np.log(np.abs(self.D))
+        lower = np.minimum(y * self.problem.values[self.best], self.margins)
+        logs = self.problem.ell.log_drop(lower, log_size)
+        return logsumexp(logs, axis=-1, b=np.sign(y * self.D) / len(y), return_sign=True)
 
 
 def tail(problem, p) -> Tail:
@@ -106,7 +107,7 @@ def tail(problem, p) -> Tail:
     m[np.isneginf(m)] = 0.0  # a document whose tokens all have one value: every gap is 0, and so is D
     D = problem.sums(np.exp(np.where(differs, log_A - spread(m), -np.inf)) * gap)
     delta = np.exp(m) * D
-    log_g = -np.logaddexp(0, y * (gamma[best] - delta))
+    log_g = problem.ell.log_slope(y * (gamma[best] - delta))
     log_w = log_A + spread(log_g) + np.where(differs, 0.0, spread(m))
     w = spread(y) * np.where(differs, gap - spread(delta), -spread(D)) / len(y)
     # A token whose key is K_r itself adds exactly 0, and is left out lest its weight drown the others.

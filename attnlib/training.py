@@ -211,8 +211,8 @@ def _start(start, corpus, d, seed, dtype):
 
 def _check(corpus, d, steps, rate, validation, method, patience):
     for name, value, least in (("d", d, 1), ("steps", steps, 0), ("patience", patience, 1)):
-        if value is not None and value < least:
-            raise ValueError(f"{name} is {value}, but at least {least} is needed")
+        if value is not None and not least <= value < math.inf:
+            raise ValueError(f"{name} is {value}, but a finite number of at least {least} is needed")
     if not (np.isfinite(rate) and rate > 0):
         raise ValueError(f"rate is {rate}, but a positive number is needed")
     if method not in ("adam", "gd"):

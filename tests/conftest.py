@@ -1,7 +1,11 @@
-"""Hypothesis profiles: `ci` by default, `nightly` by HYPOTHESIS_PROFILE=nightly."""
+"""Hypothesis profiles: `ci` by default, `nightly` by HYPOTHESIS_PROFILE=nightly. No test may use the network."""
 
+import ipaddress
 import os
+import socket
+import sys
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, database=None)
@@ -9,9 +13,44 @@ settings.register_profile("nightly", max_examples=2000, deadline=None, print_blo
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+class Network(BaseException):
+    """A test asked for the network. Not an Exception, so that nothing that is tested can shrug it off."""
+
+
+def loopback(address) -> bool:
+    """Whether a socket address is of this machine: a path, localhost, 127.0.0.0/8 or ::1."""
+    if not isinstance(address, tuple) or address[0] in ("localhost", ""):
+        return True
+    try:
+        return ipaddress.ip_address(address[0]).is_loopback
+    except ValueError:
+        return False  # a name, which would have to be looked up
+
+
+def watch(event, arguments):
+    """An audit hook: Python raises these events for every connection and look-up, whoever asks for it."""
+    if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+        sock, address = arguments
+        if address is not None and getattr(sock, "family", None) != socket.AF_UNIX and not loopback(address):
+            raise Network(f"a test connects to {address}: the suite must run without a network")
+    elif event == "socket.getaddrinfo" and not loopback(arguments[:2]):
+        host = arguments[0]
+        if host is not None and not str(host).endswith(".invalid") and host != socket.gethostname():
+            raise Network(f"a test looks up {host!r}: the suite must run without a network")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_network():
+    sys.addaudithook(watch)  # for as long as this process lives: hooks cannot be removed
+
+
 def pytest_terminal_summary(terminalreporter):
-    """The time each chapter took, when it was last executed; and which claim noticed which planted error."""
+    """Property tests by public name, the time each chapter took, and which claim noticed which planted error."""
     told = [(report.nodeid, *told) for report in terminalreporter.getreports("") for told in report.user_properties]
+    for counts in (counts for _, name, counts in told if name == "property tests"):
+        terminalreporter.section("property tests of each public name")
+        for name, count in counts.items():
+            terminalreporter.line(f"{count:8}  {name}")
     times = [(nodeid, seconds) for nodeid, name, seconds in told if name == "chapter seconds"]
     if times:
         terminalreporter.section("chapters, seconds to run")

@@ -95,3 +95,18 @@ def one_row_per_occurrence(corpus, model):
     rows, at = np.concatenate(tokens), np.repeat(np.arange(len(tokens)), [len(document) for document in tokens])
     C = sparse.csr_array((np.ones(len(rows)), (at, np.arange(len(rows)))), shape=(len(tokens), len(rows)))
     return SelectionProblem(model.E[rows], model.gamma[rows], C, corpus.labels)
+
+
+def dense_loss(problem, p):
+    """The loss of a selection problem by a softmax over the tokens written out."""
+    f = dense_attention(problem, problem.keys @ p) @ problem.values
+    return np.logaddexp(0, -problem.labels * f).mean()
+
+
+def dense_gradient(problem, p):
+    """Its gradient in p, and the size of the terms it is a sum of: (d,), float."""
+    A, y = dense_attention(problem, problem.keys @ p), problem.labels
+    f = A @ problem.values
+    weights = (y * expit(-y * f) / len(y))[:, None] * A * (problem.values - f[:, None])
+    sizes = expit(-y * f)[:, None] / len(y) * A * (np.abs(problem.values) + np.abs(f)[:, None])
+    return -weights.sum(axis=0) @ problem.keys, sizes.sum() * np.abs(problem.keys).max()

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from strategies import dense_gradient, dense_loss, problems
 
 from attnlib import SelectionProblem, descend, max_margin, optimal_tokens, regularization_path, selected
 from attnlib.descent import difference, minimise_in_ball
@@ -128,3 +131,38 @@ def test_bad_input_is_refused():
     for radii in ([0.0, 1.0], [2.0, 1.0], [[1.0]]):
         with pytest.raises(ValueError, match="radii"):
             regularization_path(problem, radii)
+
+
+@given(problems(), st.floats(0.01, 1.0), st.sampled_from(["plain", "normalized"]))
+def test_every_step_goes_down_the_gradient_written_out(case, rate, rule):
+    problem, p = case
+    p = p / np.linalg.norm(p)
+    G, terms = dense_gradient(problem, p)
+    assume(np.linalg.norm(G) > 1e-6 * terms)
+    try:
+        points = descend(problem, p, steps=2, rate=rate, rule=rule)
+    except ValueError as error:  # the second point may be a stationary one
+        assert "grad L is 0" in str(error)
+        return
+    step = G / np.linalg.norm(G) if rule == "normalized" else G
+    np.testing.assert_allclose(points[1], p - rate * step, rtol=0, atol=1e-8)
+    if rule == "normalized":
+        np.testing.assert_allclose(np.linalg.norm(np.diff(points, axis=0), axis=1), rate, rtol=1e-12)
+
+
+@given(problems(), st.floats(0.1, 20.0), st.integers(0, 10**6))
+@settings(max_examples=12, deadline=None)
+def test_no_point_of_the_ball_that_is_tried_is_better_than_the_path(case, R, seed):
+    problem, _ = case
+    try:
+        path = regularization_path(problem, [R / 2, R])
+    except ValueError as error:
+        assert "grad L is 0" in str(error)
+        return
+    assert (np.linalg.norm(path, axis=1) <= np.array([R / 2, R]) * (1 + 1e-9)).all()
+    found = [dense_loss(problem, p) for p in path]
+    assert found[1] <= found[0] + 1e-12
+    rng = np.random.default_rng(seed)
+    tried = rng.standard_normal((200, problem.keys.shape[1]))
+    tried *= R * rng.random((200, 1)) / np.linalg.norm(tried, axis=1, keepdims=True)
+    assert found[1] <= min(dense_loss(problem, p) for p in tried) + 1e-9

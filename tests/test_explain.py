@@ -10,7 +10,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from attnlib import Attention, Corpus
@@ -213,3 +213,36 @@ def test_from_the_shell(results):
         assert early.stderr.read() == b"" and early.wait() == 0
     done = subprocess.run([sys.executable, "-m", "attnlib", "--help"], capture_output=True, text=True)
     assert done.returncode == 0 and "explain" in done.stdout
+
+
+@given(st.binary(max_size=200))
+@example(b"\xef\xbb\xbfgood")
+@example(b"\xef\xbb")
+@example(b"\xff\xfeg\x00o\x00")
+@example(b"good \xed\xa0\x80")
+@example(b"\x1b]0;x\x07\x1b[2J good")
+@example("\u202e\u0641\u064a\u0644\u0645 good\u2066".encode())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_bytes_are_explained_or_refused(results, capsys, monkeypatch, data):
+    path = results / "bytes"
+    path.write_bytes(data)
+    outcomes = []
+    for arguments in (["--file", str(path)], []):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        code = command.main(["explain", *arguments])
+        out, err = capsys.readouterr()
+        outcomes.append((code, out))
+        assert (code, bool(out), bool(err)) in ((0, True, False), (2, False, True))
+        assert code == 0 or err.startswith("attnlib: ") and "is not text" in err
+        assert not {unicodedata.category(x) for x in out + err if x != "\n"} & {"Cc", "Cf", "Cs", "Co", "Cn"}
+    assert outcomes[0] == outcomes[1]
+    readable = b"\0" not in data and data.decode("utf-8-sig", "ignore").encode() == data.removeprefix(b"\xef\xbb\xbf")
+    assert outcomes[0][0] == (0 if readable else 2)
+
+
+def test_markup_is_words_and_signs_and_nothing_runs():
+    text = "<script>alert('good')</script> <img src=x onerror=bad()> &lt;film&gt; {{7*7}} $(bad) `film`"
+    found = explain(text, TABLE)
+    assert [word.token for word in found.words if word.token in TABLE] == ["good", "bad", "film", "bad", "film"]
+    assert ESCAPES.sub("", coloured(found)).startswith(text)  # to a terminal, which does not care
+    assert "<" not in summary(found) and "script" in summary(found)

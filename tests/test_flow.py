@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import dense_gradient, dense_loss, problems
 
 from attnlib import Infeasible, SelectionProblem, gradient_flow, important_tokens, max_margin, selected
 from attnlib.flow import log_times, turning
@@ -280,3 +281,28 @@ def test_an_orbit_whose_documents_balance_is_given_up_and_says_so():
     assert orbit.ended == "balanced" and orbit.arclength[-1] < 100
     assert 1e-6 < problem.tail(orbit.points[-1]).rounding(problem.tail(orbit.points[-1]).gradient()) < 1e-3
     assert abs(problem.gradient(orbit.points[-1])[0]) < 1e-9
+
+
+@given(problems(), st.floats(0.5, 50.0))
+@settings(max_examples=20, deadline=None)
+def test_an_orbit_is_a_curve_of_steepest_descent(case, length):
+    problem, p = case
+    p = p / np.linalg.norm(p)
+    try:
+        orbit = gradient_flow(problem, start=p, length=length)
+    except ValueError as error:
+        assert "grad L is 0" in str(error)
+        return
+    arcs, chords = np.diff(orbit.arclength), np.linalg.norm(np.diff(orbit.points, axis=0), axis=1)
+    assert (arcs > 0).all() and orbit.arclength[0] == 0 and orbit.arclength[-1] <= length * (1 + 1e-12)
+    assert orbit.ended != "length" or orbit.arclength[-1] == pytest.approx(length)
+    assert (chords <= arcs + 1e-5).all() and (orbit.points[0] == p).all()
+    np.testing.assert_allclose(np.linalg.norm(orbit.tangents, axis=1), 1, rtol=1e-12)
+    some = np.unique(np.linspace(0, len(orbit.loss) - 1, 10).astype(int))
+    for q, tangent, loss in zip(orbit.points[some], orbit.tangents[some], orbit.loss[some]):
+        assert loss == pytest.approx(dense_loss(problem, q), rel=1e-9, abs=1e-12)
+        G, terms = dense_gradient(problem, q)
+        if np.linalg.norm(G) > 1e-6 * terms > 1e-100:
+            np.testing.assert_allclose(tangent, -G / np.linalg.norm(G), rtol=0, atol=1e-8)
+    assert (np.diff(orbit.loss) <= 1e-6).all() and orbit.loss[-1] <= orbit.loss[0] + 1e-12
+    assert (np.diff(orbit.log_time) >= 0).all()

@@ -292,3 +292,23 @@ def test_rates_of_a_single_tight_pair_and_of_dependent_ones():
     X = np.array([[[1, theta], [0, 0]] for theta in (-1.0, 0.0, 1.0)])
     with pytest.raises(ValueError, match="affinely dependent"):
         max_margin(SelectionProblem.from_sequences(X, [1, 1, 1], [1.0, 0.0]), [0, 2, 4]).rates()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 8), st.integers(1, 4), st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_label_margin_by_its_optimality_conditions(seed, n, d, coarse):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((n, d)), rng.choice([-1.0, 1.0], n)
+    X = np.round(2 * X) / 2 if coarse else X
+    rows_ = y[:, None] * X
+    try:
+        solution = label_margin(X, y, solver="NNLS")
+    except Infeasible as error:  # a convex combination of y_i x_i is 0
+        used = rows_[error.constraints[:, 0]]
+        assert (error.weights > 0).all() and error.weights.sum() == pytest.approx(1)
+        assert np.linalg.norm(error.weights @ used) <= 1e-8 * np.linalg.norm(rows_, axis=1).max(initial=1e-300)
+        return
+    v, lam = solution.p, solution.duals
+    assert (rows_ @ v >= 1 - 1e-9).all() and (lam >= 0).all()
+    np.testing.assert_allclose(lam @ rows_, v, rtol=0, atol=1e-8 * np.linalg.norm(v))
+    assert lam @ np.abs(rows_ @ v - 1) <= 1e-8 * (v @ v)

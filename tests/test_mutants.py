@@ -384,6 +384,25 @@ MUTANTS = [
         "cor-step",
     ),
     Mutant("sources.py", "every label flipped", "rng.random(n) < noise", "rng.random(n) >= noise", "prop-divergence"),
+    # max-margin token selection
+    Mutant(
+        "cones.py",
+        "a lower bound too large",
+        "least * gap / 8, 2 * most * Gamma",
+        "least * gap * 8, 2 * most * Gamma",
+        "lem-cone",
+    ),
+    Mutant(
+        "cones.py",
+        "a cone too wide",
+        "mu = (min(0.5, delta) / D) ** 2 / 8",
+        "mu = (min(5, 90 * delta) / D) ** 2 / 8",
+        "lem-cone",
+    ),
+    Mutant(
+        "optimality.py", "neighbours beyond the margin", "z[C.indices] - 1)", "z[C.indices] - 1.1)", "prop-figure-one"
+    ),
+    Mutant("examples.py", "values of the wrong sign", "(1 - a) / b]", "(1 + a) / b]", "thm-two-limits"),
 ]
 
 

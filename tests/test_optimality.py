@@ -4,6 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import problems, token_lists
 
 from attnlib import Infeasible, SelectionProblem, is_locally_optimal, max_margin, neighbours, optimal_tokens, selected
 from attnlib.optimality import optimal_sets, selected_sets
@@ -88,3 +91,40 @@ def test_infeasible_selections_and_lone_tokens():
     assert is_locally_optimal(lone, [0])
     with pytest.raises(ValueError, match="names row 1"):
         is_locally_optimal(lone, [1])
+
+
+@pytest.mark.filterwarnings("ignore:.*several best tokens")
+@given(problems())
+def test_selected_and_optimal_by_their_definitions(case):
+    problem, p = case
+    z = problem.keys @ p
+    for i, tokens in enumerate(token_lists(problem)):
+        first = sorted(set(tokens.tolist()))
+        assert selected(problem, p)[i] == max(first, key=lambda u: z[u])  # of equals `max` takes the first
+        assert optimal_tokens(problem)[i] == max(first, key=lambda u: problem.labels[i] * problem.values[u])
+
+
+@given(problems(), st.data())
+def test_on_a_line_the_margin_and_its_neighbours_are_read_off(case, data):
+    """In one dimension p = 1/a or -1/a, with a the smallest of the gaps, if all have one sign; else there is none."""
+    problem, _ = case
+    problem = SelectionProblem(problem.keys[:, :1], problem.values, problem.counts, problem.labels)
+    documents = [sorted(set(tokens.tolist())) for tokens in token_lists(problem)]
+    chosen = [data.draw(st.sampled_from(tokens)) for tokens in documents]
+    gaps = [{u: problem.keys[s, 0] - problem.keys[u, 0] for u in X if u != s} for s, X in zip(chosen, documents)]
+    every = [gap for document in gaps for gap in document.values()]
+    if every and not (min(every) > 0 or max(every) < 0):
+        with pytest.raises(Infeasible):
+            max_margin(problem, chosen, solver="NNLS")
+        assert not is_locally_optimal(problem, chosen)
+        return
+    least = min(map(abs, every), default=np.inf)
+    if least < 1e-6:
+        return  # by choice a margin below 1e-9 of the longest difference counts as none
+    solution = max_margin(problem, chosen, solver="NNLS")
+    assert solution.margin == pytest.approx(least, rel=1e-9)
+    touching = [[u for u in document if abs(document[u]) <= least * (1 + 1e-9)] for document in gaps]
+    assert [rows.tolist() for rows in neighbours(problem, chosen, solution)] == touching
+    y, gamma = problem.labels, problem.values
+    better = all(y[i] * (gamma[chosen[i]] - gamma[u]) > 0 for i, rows in enumerate(touching) for u in rows)
+    assert is_locally_optimal(problem, chosen, solution) == better

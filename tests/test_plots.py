@@ -1,9 +1,12 @@
 """The palette stands out on both papers; a figure without words is refused; ids do not clash."""
 
 import re
+from html.parser import HTMLParser
 from itertools import combinations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from attnlib import plots
 
@@ -67,3 +70,18 @@ def test_sentences_weigh_words_by_attention_and_escape_them():
     markup = plots.sentences([["<b>", "film"]], [[1.0, 0.0]], [[+1, -1]], heading="after")
     assert "&lt;b&gt;" in markup and "<b>" not in markup
     assert f"{plots.BLUE}e6" in markup and f"{plots.ORANGE}00" in markup
+
+
+@given(st.lists(st.text(max_size=8), min_size=1, max_size=5), st.text(max_size=8))
+@example(["<script>alert(1)</script>", "&amp;", '"onclick="', "\u202e\u0641\u064a\u0644\u0645"], "</p><b>")
+def test_no_word_is_read_as_markup(words, heading):
+    n = len(words)
+    markup = plots.sentences([words], [[1 / n] * n], [[1] * n], heading)
+    seen = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            seen.append(tag)
+
+    Reader().feed(markup)
+    assert seen == ["div", "p", "p"] + ["span"] * n

@@ -6,8 +6,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 
 from attnlib import (
+    Attention,
     Corpus,
     SelectionProblem,
     important_tokens,
@@ -149,3 +151,18 @@ def test_the_one_step_study_against_dense_arithmetic(monkeypatch):
     assert 0 < found["bound_ratio"] < 1
     assert [row[0] for row in found["rows"]] == [1e1, 1e2, 1e3, 1e4, 1e5]
     assert found["rows"][-1][1] > found["rows"][0][1] and found["rows"][-1][1] > 0.99
+
+
+def test_sparsity_counts_tokens_written_out():
+    corpus = important_tokens(40, 12, important=3, irrelevant=10, seed=0)
+    rng = np.random.default_rng(0)
+    model = Attention(rng.standard_normal((len(corpus.vocabulary), 4)), rng.standard_normal(4), np.eye(4)[0])
+    rows = replication.sparsity_study(corpus, model, factors=(0, 1, 3))
+    for factor, (norm, share, _) in zip((0, 1, 3), rows, strict=True):
+        shares = []
+        for row in corpus.counts.toarray().astype(int):
+            s = softmax(factor * model.z[np.repeat(np.arange(len(row)), row)])
+            shares.append(s.sum() ** 2 / (s @ s) / len(s))
+        assert norm == pytest.approx(factor * np.linalg.norm(model.p))
+        assert share == pytest.approx(np.mean(shares), rel=1e-10)
+    assert rows[0][1] == pytest.approx(1)

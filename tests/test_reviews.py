@@ -13,10 +13,11 @@ import datasets
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from attnlib import load_corpus, reviews
+from attnlib.corpus import tokenize
 from attnlib.reviews import available, fingerprint
 
 WORDS = "a good bad film plot it wasn't dull great the".split()
@@ -85,6 +86,7 @@ def test_both_routes_give_the_same_corpus_in_any_order(monkeypatch, tmp_path, fe
 def in_hub_cache(folder, monkeypatch, hub="stanfordnlp/imdb"):
     """What `load_dataset` leaves behind after a download: an arrow file a split and dataset_info.json."""
     monkeypatch.delenv("ATTNLIB_DATA")
+    monkeypatch.setattr(datasets.config, "HF_UPDATE_DOWNLOAD_COUNTS", False)  # or `datasets` reports this to its makers
     files = {}
     for split, rows in made().groupby("split"):
         files[split] = str(folder / f"{split}.parquet")
@@ -345,3 +347,23 @@ while True:
         same(load(), whole)
         assert {file.suffix for file in cached(tmp_path)} <= {".npz", ".part"}
     assert False in seen  # at least one was caught while writing
+
+
+rows_of_text = st.lists(st.tuples(st.text(max_size=20), st.integers(0, 1)), min_size=1, max_size=6)
+
+
+@given(rows_of_text)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_rows_are_loaded_as_they_are_counted(folders, rows):
+    rows = [("anchor", 1), *((text.encode("utf-8", "replace").decode(), label) for text, label in rows)]
+    frame = pd.DataFrame(rows, columns=["text", "label"]).assign(split="train")
+    frame.to_parquet(folders / "imdb.parquet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        corpus = load(min_documents=1)
+    known = [(tuple(sorted(tokenize(text))), 2 * label - 1) for text, label in rows if tokenize(text)]
+    counts = corpus.counts.toarray().astype(int)
+    found = [(tuple(sorted(np.repeat(corpus.vocabulary, row).tolist())), y) for row, y in zip(counts, corpus.labels)]
+    assert sorted(found) == sorted(known)
+    assert len(corpus.left_out) == len(rows) - len(known)
+    assert corpus.fingerprint == fingerprint(*zip(*rows))

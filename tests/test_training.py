@@ -6,6 +6,9 @@ import threading
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import cases, dense_attention, floats
 
 from attnlib import Attention, Corpus, one_step, train, training
 from attnlib.sources import important_tokens, tilted_zipf
@@ -211,3 +214,24 @@ def test_a_training_goes_on_as_it_began():
         run(start=run(steps=1), train_v=True)
     with pytest.raises(ValueError, match="start was trained with validation"):
         run(start=run(steps=1), validation=OTHER)
+
+
+@given(cases(elements=floats, magnitude=1.0), st.floats(1e-3, 1.0), st.integers(1, 3))
+@settings(max_examples=100, deadline=None)
+def test_descent_and_its_history_written_out(case, rate, steps):
+    """E, p and v by the softmax over tokens written out, in dense arithmetic."""
+    corpus, model = case
+    trained = train(corpus, steps=steps, rate=rate, method="gd", start=model, train_v=True, progress=False)
+    E, p, v, y, n = model.E, model.p, model.v, corpus.labels, len(corpus)
+    for step in range(steps + 1):
+        A = dense_attention(corpus, E @ p)
+        f = A @ (E @ v)
+        assert trained.history["loss"][step] == pytest.approx(np.logaddexp(0, -y * f).mean(), abs=1e-10)
+        assert trained.history["norm_p"][step] == pytest.approx(np.linalg.norm(p), abs=1e-10)
+        if step < steps:
+            w = (y / (1 + np.exp(y * f)) / n)[:, None] * A
+            a, omega = w.sum(axis=0), (w * (E @ v - f[:, None])).sum(axis=0)
+            E, p, v = E + rate * (np.outer(a, v) + np.outer(omega, p)), p + rate * omega @ E, v + rate * a @ E
+    np.testing.assert_allclose(trained.last.E, E, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(trained.last.p, p, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(trained.last.v, v, rtol=0, atol=1e-9)
