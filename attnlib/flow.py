@@ -19,6 +19,7 @@ from .pooling import blas
 from .problem import SelectionProblem
 
 LOST = 1e-6  # rounding error of the tangent at which an orbit is given up
+STEP = 2.0  # the longest step near the origin, in units of a score
 METHODS = {"LSODA": LSODA, "BDF": BDF, "Radau": Radau}
 
 
@@ -69,17 +70,28 @@ def gradient_flow(
         if value is not None and not 0 < value < np.inf:
             raise ValueError(f"{name} is {value}, but a positive number is needed")
     p = np.zeros(problem.keys.shape[1]) if start is None else problem.check_point(start)
-    close = tolerance / (np.linalg.norm(problem.keys, axis=1).max() or 1.0)
+    size = np.linalg.norm(problem.keys, axis=1).max() or 1.0
+    close = tolerance / size
     arclength, points, middles, looks, ended = [0.0], [p], [], [problem.log_gradient(p)], "length"
-    with blas().limit(limits=1):  # small matrices: threads would wait for each other longer than they compute
-        solver = METHODS[method](
-            lambda tau, p: problem.direction(p), 0.0, p, length,
+
+    def begin(tau, p):
+        return METHODS[method](
+            lambda tau, p: problem.direction(p), tau, p, length,
             jac=lambda tau, p: turning(problem, p), rtol=1e-13, atol=close,
         )  # fmt: skip
-        while solver.status == "running" and ended == "length":
+
+    with blas().limit(limits=1):  # small matrices: threads would wait for each other longer than they compute
+        solver, longest = begin(0.0, p), np.inf
+        while solver.t < length and ended == "length":
+            reach = max(longest, STEP / size)
+            solver.t_bound, solver.status = min(length, solver.t + reach), "running"
             message = solver.step()
             if solver.status == "failed":
                 raise RuntimeError(f"the solver stopped at arc length {solver.t}: {message}")
+            if solver.step_size > STEP / size and not _follows(problem, solver, points[-1], STEP / size):
+                solver, longest = begin(arclength[-1], points[-1]), solver.step_size / 4
+                continue
+            longest *= 2
             middles.append(solver.dense_output()((solver.t_old + solver.t) / 2))
             arclength.append(solver.t)
             points.append(solver.y)
@@ -102,6 +114,17 @@ def _along(problem, points):
     parts = np.array_split(points, 1 + len(points) * problem.counts.nnz // 10**6)
     looks = [(*problem.log_gradient(part), problem.tail(part).loss()) for part in parts if len(part)]
     return [np.concatenate(x) for x in zip(*looks)]
+
+
+def _follows(problem, solver, before, unit) -> bool:
+    """Whether the field points along the solver's last step all the way. Far out it is constant over long stretches and
+    turns within one unit: a long step may jump a turn unseen by its error estimate. Then its ends point elsewhere."""
+    if np.linalg.norm(np.subtract(*problem.direction(np.stack([before, solver.y])))) < 0.05:
+        return True
+    pieces = int(np.clip(solver.step_size / unit, 1, 1 + min(128, 10**6 // problem.counts.nnz)))
+    x = solver.dense_output()(np.linspace(solver.t_old, solver.t, 2 * pieces + 1)).T
+    along = (x[2::2] - x[:-2:2]) / (solver.step_size / pieces)
+    return bool((np.linalg.norm(problem.direction(x[1::2]) - along, axis=1) < 0.2).all())
 
 
 def _rounding(problem, p):

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import dense_gradient, dense_loss, problems
 
-from attnlib import Infeasible, SelectionProblem, gradient_flow, important_tokens, max_margin, selected
+from attnlib import Infeasible, SelectionProblem, descend, gradient_flow, important_tokens, max_margin, selected
+from attnlib.examples import two_limits
 from attnlib.flow import log_times, turning
 from attnlib.margin import angle
 
@@ -159,6 +160,20 @@ def test_the_tangent_ends_at_the_max_margin_direction(seed):
     drift = np.linalg.norm(orbit.points, axis=1) - norm * log_t
     late = orbit.arclength > 5e4
     assert np.ptp(drift[late]) < 1e-3 < abs(drift[-1])
+
+
+@pytest.mark.parametrize("method", ["LSODA", "BDF", "Radau"])
+@pytest.mark.parametrize("turn", [-3.0, -2.75, 2.9, 3.1])
+def test_a_far_start_does_not_jump_the_turn(turn, method):
+    """A hundred units of straight flow, then a turn within one: compared with short steps all the way."""
+    problem = two_limits()
+    start = 100 * np.array([np.cos(turn), np.sin(turn)])
+    orbit = gradient_flow(problem, start, length=600.0, method=method)
+    steps = descend(problem, start, 2000, 0.2)
+    assert problem.best_token(problem.keys @ steps[-1]).tolist() == [0, 2]
+    assert problem.best_token(problem.keys @ orbit.points[-1]).tolist() == [0, 2]
+    near = np.linalg.norm(orbit.points[:, None] - steps, axis=2).min(axis=1)
+    assert near[orbit.arclength < 300].max() < 0.3  # the steps zigzag by half their length
 
 
 def test_larger_problem():
