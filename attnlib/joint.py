@@ -26,8 +26,8 @@ class Joint:
 
     >>> joint = Joint([[[0.0, 0.0], [1.0, 1.0]], [[0.0, 0.0], [1.0, -1.0]]], labels=[1, -1])
     >>> V, P = joint.descend([-1.0, 0.0], [0.0, -1.0], steps=500, rate=0.1)
-    >>> (V[-1] / np.linalg.norm(V[-1])).round(2).tolist(), (P[-1] / np.linalg.norm(P[-1])).round(2).tolist()
-    ([-0.0, 1.0], [1.0, -0.0])
+    >>> bool(V[-1, 1] > 0.99 * np.linalg.norm(V[-1])), bool(P[-1, 0] > 0.99 * np.linalg.norm(P[-1]))
+    (True, True)
     """
 
     X: np.ndarray
@@ -55,8 +55,9 @@ class Joint:
 
     def directions(self, v, p) -> tuple[np.ndarray, np.ndarray]:
         """The unit vectors -grad_v L / |grad_v L| and -grad_p L / |grad_p L|."""
+        h = self.at(v).direction(p)  # which refuses a v or p that is none
         G = self._pull(v, self.labels[:, None] * self.features(p))
-        return G / np.linalg.norm(G), self.at(v).direction(p)
+        return G / np.linalg.norm(G), h
 
     def descend(self, v, p, steps: int, rate) -> tuple[np.ndarray, np.ndarray]:
         """The iterates (steps + 1, d) of normalised descent on v and on p, with one rate or a pair of rates."""

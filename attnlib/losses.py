@@ -49,8 +49,8 @@ class Loss(ABC):
 class Logistic(Loss):
     """ell(u) = log(1 + e^{-u}).
 
-    >>> LOGISTIC.value(0.0) == np.log(2.0), LOGISTIC.slope(0.0) == 0.5
-    (True, True)
+    >>> print(LOGISTIC.value(0.0) == np.log(2.0), LOGISTIC.slope(0.0))
+    True 0.5
     """
 
     def value(self, u):

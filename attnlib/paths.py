@@ -35,6 +35,9 @@ def plane_path(problem: SelectionProblem, radii, axis=(1.0, 0.0), mu: float = 2.
     """
     if problem.keys.shape[1] != 2:
         raise ValueError(f"the keys have {problem.keys.shape[1]} coordinates, but only in 2 can one look everywhere")
+    radii = np.asarray(radii, dtype=float)
+    if radii.ndim != 1 or not (np.isfinite(radii) & (radii > 0)).all():
+        raise ValueError("radii must be one row of positive numbers")
     middle, wide = np.arctan2(axis[1], axis[0]), np.arccos(1 - mu)
     path = []
     for R in radii:

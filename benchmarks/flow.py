@@ -12,7 +12,7 @@ from attnlib.margin import angle
 SHAPES = ((6, 8, 10), (50, 20, 200))
 ANGLES = (1e-2, 1e-4, 1e-8)
 LENGTHS = (1e2, 1e3, 1e4, 1e5, 1e6)
-STEPS, RATE, LOOK = 20_000, 0.1, 50
+STEPS, RATE, LOOK = 5_000, 0.1, 50
 
 
 class OneLayer(torch.nn.Module):
@@ -55,7 +55,7 @@ def by_flow(problem) -> dict[float, float]:
 
 
 def by_float32(problem, X, y, v) -> dict[float, float]:
-    """Seconds for each angle along 20,000 steps of SGD on gradient / (norm + 1e-9), loss log(1 + exp(-u)); only the
+    """Seconds for each angle along 5,000 steps of SGD on gradient / (norm + 1e-9), loss log(1 + exp(-u)); only the
     steps are timed, not the looks."""
     X, y, v = (torch.tensor(x, dtype=torch.float32) for x in (X, y, v))
     model = OneLayer(v)
@@ -79,7 +79,7 @@ def by_float32(problem, X, y, v) -> dict[float, float]:
     return reached
 
 
-def measure(shapes=SHAPES, seeds: int = 10) -> dict:
+def measure(shapes=SHAPES, seeds: int = 5) -> dict:
     torch.set_num_threads(1)
     rows = []
     for shape in shapes:

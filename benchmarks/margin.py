@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from attnlib import Corpus, max_margin, selected, train
 from attnlib.margin import angle
 
-PARTS = (50, 200, 800)
+PARTS = (50, 200)
 
 
 def all_at_once(A):
@@ -25,7 +25,7 @@ def linear_svc(A):
     """The differences as one class and their mirror images as the other, with a large C: a hard margin, nearly."""
     y = np.r_[np.ones(len(A)), -np.ones(len(A))]
     return (
-        LinearSVC(C=1e4, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=100_000)
+        LinearSVC(C=1e4, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=10_000)
         .fit(np.vstack([A, -A]), y)
         .coef_[0]
     )

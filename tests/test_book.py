@@ -293,7 +293,8 @@ NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 @pytest.mark.parametrize("chapter", notebooks.chapters() if NIGHTLY else ["intro", "margin"])
 def test_notebook_for_download_runs_anywhere(book, chapter, tmp_path):
     notebook = nbformat.read(book / f"notebooks/{chapter}.ipynb", 4)
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": tmp_path}}).execute()
+    run = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": tmp_path}}).execute()
+    assert all(cell.execution_count for cell in run.cells if cell.cell_type == "code" and cell.source.strip())
 
 
 def test_says_which_notebooks_were_not_run():

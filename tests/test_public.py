@@ -12,17 +12,22 @@ from attnlib import (
     Attention,
     Corpus,
     Infeasible,
+    Joint,
     SelectionProblem,
+    cone_constants,
     descend,
     gradient_flow,
     important_tokens,
     is_locally_optimal,
     label_margin,
     max_margin,
+    max_margin_any,
     neighbours,
     one_step,
     optimal_tokens,
+    plane_path,
     posterior_difference,
+    published_constants,
     regularization_path,
     remainder_bound,
     selected,
@@ -137,11 +142,21 @@ DOORS = {
         "positive": lambda x: made(positive=x),
         "noise": lambda x: made(noise=x),
     },
+    "Joint": {
+        "X": lambda x: Joint([[[x, 0.0], [0.0, 1.0]]], [1]),
+        "labels": lambda x: Joint([[[1.0, 0.0], [0.0, 1.0]]], [x]),
+        "v": lambda x: Joint([[[1.0, 0.0], [0.0, 1.0]]], [1]).directions([x, 0.0], [0.0, 0.0]),
+        "p": lambda x: Joint([[[1.0, 0.0], [0.0, 1.0]]], [1]).directions([1.0, 0.0], [x, 0.0]),
+    },
+    "cone_constants": {"selection": lambda x: cone_constants(problem(), [0, x])},
     "is_locally_optimal": {"selection": lambda x: is_locally_optimal(problem(), [0, x])},
     "label_margin": {
         "X": lambda x: label_margin([[1.0], [x]], [1, -1]),
         "labels": lambda x: label_margin([[1.0], [-1.0]], [1, x]),
     },
+    "max_margin_any": {"selection": lambda x: max_margin_any(problem(), [[0], [x]])},
+    "plane_path": {"radii": lambda x: plane_path(problem(), [1.0, x])},
+    "published_constants": {"selection": lambda x: published_constants(problem(), [0, x])},
     "max_margin": {"selection": lambda x: max_margin(problem(), [0, x])},
     "neighbours": {"selection": lambda x: neighbours(problem(), [0, x])},
     "one_step": {"eta": lambda x: one_step(model(), corpus(), x)},
@@ -153,8 +168,12 @@ DOORS = {
         "d": lambda x: train(corpus(), x, 1, progress=False),
     },
 }
-OBJECTS_ONLY = {"optimal_tokens", "posterior_difference", "remainder_bound", "signed_frequency"}
-NOT_NUMERIC = {"Infeasible": "an error that we raise", "load_corpus": "names, words and files: test_reviews.py"}
+OBJECTS_ONLY = {"optimal_tokens", "posterior_difference", "remainder_bound", "signed_frequency", "smoothness"}
+NOT_NUMERIC = {
+    **dict.fromkeys(("Infeasible", "Violated"), "an error that we raise"),
+    **dict.fromkeys(("CORRELATION", "EXPONENTIAL", "LOGISTIC"), "formulas that pass on what they are given"),
+    "load_corpus": "names, words and files: test_reviews.py",
+}
 
 
 def test_every_public_name_has_its_doors_listed():
