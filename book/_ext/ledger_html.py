@@ -11,7 +11,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-STEP, ROW, HEIGHT, PILL, LEFT = 92, 92, 26, 76, 10  # of the graph, in pixels
+STEP, ROW, HEIGHT, PILL, LEFT = 85, 92, 26, 76, 6  # of the graph, in pixels
 
 
 def number(x) -> str:
@@ -33,7 +33,7 @@ def badge(record, book) -> str:
     )
     return (
         f'<p class="evidence {state}"><a href="{book.evidence(record["id"])}" title="{escape(record["statement"])}">'
-        f'<span class="mark" aria-hidden="true">{mark}</span> {text}</a></p>'
+        f'<span class="tick" aria-hidden="true">{mark}</span> {text}</a></p>'
     )
 
 
@@ -162,6 +162,7 @@ def box(label, at, record, book) -> str:
         ("Proposition", "Prop."),
         ("Theorem", "Thm"),
         ("Corollary", "Cor."),
+        ("Lemma", "Lem."),
         ("Definition", "Def."),
         ("Assumption", "Ass."),
     ):
