@@ -158,15 +158,15 @@ MUTANTS = [
     Mutant(
         "problem.py",
         "a gradient over tokens, not documents",
-        "expit(-y * pooled.f) / -len(y))",
-        "expit(-y * pooled.f) / -len(self.values))",
+        "self.ell.slope(y * pooled.f) / -len(y))",
+        "self.ell.slope(y * pooled.f) / -len(self.values))",
         "prop-divergence",
     ),
     Mutant(
         "problem.py",
         "a loss without labels",
-        "-self.labels * self.logits(p)).mean()",
-        "-self.logits(p)).mean()",
+        "self.ell.value(self.labels * self.logits(p)).mean()",
+        "self.ell.value(self.logits(p)).mean()",
         "cor-step",
     ),
     Mutant("problem.py", "keys in the wrong rows", "return cls(keys[row],", "return cls(keys,", "prop-certificate"),
@@ -213,13 +213,13 @@ MUTANTS = [
         "prop-tail-hessian",
     ),
     Mutant(
-        "tail.py", "a Hessian without n", "curvature = len(y) * np.exp(", "curvature = np.exp(", "prop-tail-hessian"
+        "tail.py", "a Hessian without n", "curvature = C.shape[0] * np.exp(", "curvature = np.exp(", "prop-tail-hessian"
     ),
     Mutant(
         "tail.py",
         "an excess at -y gamma",
-        "log_g = -np.logaddexp(0, y * self.problem",
-        "log_g = -np.logaddexp(0, -y * self.problem",
+        "lower = np.minimum(y * self.problem",
+        "lower = np.minimum(-y * self.problem",
         "thm-sharp",
     ),
     # one step

@@ -65,7 +65,7 @@ def book(root: Path = ROOT) -> Book:
     numbers, titles, labels, number = {}, {}, {}, 0
     toc = yaml.safe_load((root / "_toc.yml").read_text())
     numbers[Path(toc["root"]).name] = None
-    for part in toc["parts"]:
+    for part in toc.get("parts", []):
         for entry in part["chapters"]:
             number += bool(part.get("numbered"))
             numbers[Path(entry["file"]).name] = number if part.get("numbered") else None
