@@ -145,8 +145,8 @@ def dominance(joint: Joint, selection, patterns) -> np.ndarray:
 
 def label_margin_dominates(joint: Joint, selection, samples: int = 200, seed: int = 0) -> float:
     """The least `dominance` seen over patterns that move one document's attention to another token, by little or by
-    all, and over random ones. If it is 0 or less, Assumption C fails, and the pattern proves it; if it is positive, C
-    holds as far as was looked."""
+    all, and over random ones. If it is 0 or less, Assumption C fails, provided that some p attends like that pattern or
+    comes close; if it is positive, C holds as far as was looked."""
     n, T = joint.X.shape[:2]
     token = np.asarray(selection) - T * np.arange(n)
     full, patterns = np.eye(T)[token], []
