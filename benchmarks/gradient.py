@@ -69,7 +69,7 @@ def difference(x, y) -> float:
     return float(max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(x, y)))
 
 
-def measure(rounds: int = ROUNDS, slow: int = 1) -> dict:
+def measure(rounds: int = ROUNDS, slow: int = 3) -> dict:
     torch.set_num_threads(os.cpu_count())
     name, corpus = imdb_size()
     rng = np.random.default_rng(1)
