@@ -16,7 +16,6 @@ import explore
 import mpmath
 import numpy as np
 import pytest
-from playwright.sync_api import sync_playwright
 from scipy import sparse
 from sphinx.application import Sphinx
 
@@ -39,8 +38,6 @@ from attnlib.explain import explain, read_table
 from attnlib.flow import turning
 
 ROOT = Path(__file__).resolve().parents[1]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
 HALF = 2.5  # the window of the plane, [-HALF, HALF] on both axes
 
 
@@ -58,35 +55,20 @@ def site(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("LEFT OUT: no Chromium found, the explorables were not run")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def visit(site, browser):
-    """Open an explorable with the network off; it must not complain of anything."""
+def visit(site, open_tab):
+    """Open an explorable; it must not complain of anything, nor ask for anything from outside."""
     opened = []
 
-    def visit(name, **options):
-        context = browser.new_context(viewport={"width": 1200, "height": 1000}, offline=True, **options)
-        tab, complaints = context.new_page(), []
-        tab.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
-        tab.on("pageerror", lambda e: complaints.append(str(e)))
+    def visit(name, width=1200, **options):
+        opened.append(tab := open_tab(width, 1000, **options))
         tab.goto(f"file://{site / name}.html")
         tab.wait_for_selector(".explore[data-ready]")
-        opened.append((context, complaints))
         return tab
 
     yield visit
-    for context, complaints in opened:
-        context.close()
-        assert complaints == []
+    for tab in opened:
+        assert tab.complaints == [] and tab.outside == []
 
 
 # --- tokens in the plane ---------------------------------------------------------------------------------------------
