@@ -16,6 +16,7 @@ import explore
 import mpmath
 import numpy as np
 import pytest
+from bs4 import BeautifulSoup
 from scipy import sparse
 from sphinx.application import Sphinx
 
@@ -50,7 +51,7 @@ def site(tmp_path_factory):
     for name, scripts in explore.SCRIPTS.items():
         tags = "".join(f'<script defer src="explore/{script}.js"></script>' for script in scripts)
         style = '<link rel="stylesheet" href="explore/explore.css"><meta name="viewport" content="width=device-width">'
-        page = f'<!doctype html><meta charset="utf-8">{style}{explore.container(name)}{tags}'
+        page = f'<!doctype html><meta charset="utf-8">{style}{explore.opening(name)}<p>It needs JavaScript.</p></div>{tags}'
         (folder / f"{name}.html").write_text(page)
     return folder
 
@@ -105,8 +106,8 @@ def presets(visit):
     )
 
 
-LOOK = """(cases) => cases.map(({ documents, p }) => { const P = Explore.flow.compile(documents);
-    return Explore.flow.look(P, ...p) ? { g: [P.gx, P.gy], logNorm: P.logNorm, J: Explore.flow.turning(P), rounding: P.rounding } : null; })"""
+LOOK = """(cases) => cases.map(({ documents, p }) => { const P = Explore.field.compile(documents);
+    return Explore.field.look(P, ...p) ? { g: [P.gx, P.gy], logNorm: P.logNorm, J: Explore.field.turning(P), rounding: P.rounding } : null; })"""
 
 
 @pytest.mark.parametrize("label", [1, -1])
@@ -181,7 +182,7 @@ def test_margins_and_local_optimality_are_the_library_s(visit, presets):
     assert kinds == {"infeasible", True, False}
 
 
-FOLLOW = """([documents, starts, options]) => { const P = Explore.flow.compile(documents);
+FOLLOW = """([documents, starts, options]) => { const P = Explore.field.compile(documents);
     const table = Explore.flow.limits(P, Explore.margin.selections(documents));
     return starts.map(([x, y]) => Explore.flow.follow(P, table, x, y, options)); }"""
 
@@ -352,7 +353,7 @@ def test_dragging_feels_instant(visit, presets):
     tab = visit("plane")
     seconds = tab.evaluate(
         """(documents) => { const times = []; for (let k = 0; k < 8; k++) { documents[0][0].x += 0.01; const t = performance.now();
-             const P = Explore.flow.compile(documents), table = Explore.flow.limits(P, Explore.margin.selections(documents));
+             const P = Explore.field.compile(documents), table = Explore.flow.limits(P, Explore.margin.selections(documents));
              Explore.basins.glance(P, table, 2.5); times.push((performance.now() - t) / 1000); } return times.sort()[4]; }""",
         presets(tab)["three documents of seven tokens"],
     )
@@ -620,7 +621,7 @@ def test_scripts_stand_on_the_pages_that_use_them(tmp_path):
     )
     (tmp_path / "index.md").write_text("# None\n\n```{toctree}\nstep\nreview\n```\n")
     for name in ("step", "review"):
-        (tmp_path / f"{name}.md").write_text(f"# One\n\n```{{explore}} {name}\n```\n")
+        (tmp_path / f"{name}.md").write_text(f"# One\n\n```{{explore}} {name}\nIt needs [a script](index.md).\n```\n")
 
     def build():
         app = Sphinx(
@@ -633,8 +634,12 @@ def test_scripts_stand_on_the_pages_that_use_them(tmp_path):
     for page in ("index", "step", "review"):
         html = (tmp_path / f"html/{page}.html").read_text()
         assert re.findall(r"explore/(\w+)\.js", html) == explore.SCRIPTS.get(page, [])
-        assert html.count('class="explore"') == (page in explore.SCRIPTS)
+        places = BeautifulSoup(html, "html.parser").select("div.explore")
+        assert [place["data-explore"] for place in places] == [page] * (page in explore.SCRIPTS)
+        assert all(place.a["href"] == "index.html" for place in places)  # read without JavaScript
     table = tmp_path / "html/_static/explore/imdb_tokens.js"
     assert table.read_text() == explore.table_script("imdb", read_table("imdb"))
     (tmp_path / "step.md").write_text("# One\n\n```{explore} nothing\n```\n")
     assert "'nothing' is not known, but one of plane, step, review is needed" in build()
+    (tmp_path / "step.md").write_text("# One\n\n```{explore} step\n```\n")
+    assert "Content block expected" in build()
