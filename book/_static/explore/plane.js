@@ -124,7 +124,8 @@
       box.dataset.reached = end.ended === "settled" ? end.selection.join() : "";
       V.rays(view, judged, shown(), colour);
       V.band(view, state.documents, shown(), colour);
-      view.layers.tokens.replaceChildren(...state.documents.flatMap(marksOf));
+      view.layers.tokens.replaceChildren(...state.documents.flatMap(tokensOf));
+      view.layers.labels.replaceChildren(...state.documents.flatMap(labelsOf));
       if (focused) (thing(focused) ?? thing(V.name(...state.active))).focus({ preventScroll: true }); // it was drawn anew
       verdict.textContent =
         `From p = (${number(state.start[0])}, ${number(state.start[1])}) the flow ${marks.fate(end)}. ` +
@@ -135,16 +136,22 @@
     const thing = (name) => view.root.querySelector(`[data-token="${name}"]`);
     const hand = (of) => X.planeHand.hand(view, of, change, settle);
 
-    function marksOf(tokens, i) {
+    /* All names, or, of many, those of the best tokens and of the one that is edited. */
+    function labelsOf(tokens, i) {
+      const best = Math.max(...tokens.map((t) => t.score)),
+        few = state.documents.flat().length <= 9,
+        kept = (t, k) => few || t.score === best || state.active.join() === [i, k].join();
+      return tokens.flatMap((t, k) => (kept(t, k) ? [marks.label(i, k, t)] : []));
+    }
+
+    function tokensOf(tokens, i) {
       const scores = tokens.map((t) => t.score),
         low = Math.min(...scores),
-        high = Math.max(...scores),
-        many = state.documents.flat().length > 9;
+        high = Math.max(...scores);
       return tokens.map((t, k) =>
         marks.token(i, k, t, {
           rank: high > low ? (t.score - low) / (high - low) : 1,
           chosen: Boolean(shown()?.feasible && shown().selection[i] === k),
-          labelled: !many || t.score === high || state.active.join() === [i, k].join(),
           ...hand({
             where: () => [t.x, t.y],
             move: (x, y) => Object.assign(t, { x, y }),

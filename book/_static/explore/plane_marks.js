@@ -53,12 +53,8 @@
   }
 
   /* One token, which can be dragged, focused and moved by keys. */
-  function token(i, t, { x, y, score }, { rank, chosen, labelled, ...events }) {
-    const [right, below] = LABEL[i],
-      // inwards at the edge of the window, where the label would be cut
-      left = Math.abs(x) > 0.75 * HALF ? x > 0 : right < 0,
-      down = Math.abs(y) > 0.9 * HALF ? y > 0 : below > 0,
-      shape = SHAPES[i]([10, 8.5, 8, 8][i]);
+  function token(i, t, { x, y, score }, { rank, chosen, ...events }) {
+    const shape = SHAPES[i]([10, 8.5, 8, 8][i]);
     shape.setAttribute("class", "ex-shape");
     shape.setAttribute("fill-opacity", 0.15 + 0.85 * rank);
     return svg(
@@ -76,14 +72,16 @@
       svg("circle", { r: 22, class: "ex-grip" }),
       chosen ? svg("circle", { r: 15, class: "ex-ring" }) : null,
       shape,
-      labelled
-        ? svg(
-            "text",
-            { x: left ? -13 : 13, y: down ? 21 : -11, "text-anchor": left ? "end" : "start" },
-            `${name(i, t)}: ${number(score, 1)}`,
-          )
-        : null,
     );
+  }
+
+  /* Its name and score, inwards at the edge of the window, where they would be cut. */
+  function label(i, t, { x, y, score }) {
+    const [right, below] = LABEL[i],
+      left = Math.abs(x) > 0.75 * HALF ? x > 0 : right < 0,
+      down = Math.abs(y) > 0.9 * HALF ? y > 0 : below > 0;
+    const place = { x: round(sx(x) + (left ? -13 : 13)), y: round(sy(y) + (down ? 21 : -11)) };
+    return svg("text", { ...place, "text-anchor": left ? "end" : "start" }, `${name(i, t)}: ${number(score, 1)}`);
   }
 
   /* The start of the flow that is followed, and its orbit. */
@@ -112,5 +110,5 @@
     return end;
   }
 
-  window.Explore.planeMarks = { orbits, path, fate, token };
+  window.Explore.planeMarks = { orbits, path, fate, token, label };
 })();

@@ -22,6 +22,7 @@
       rays: layer("ex-rays"),
       path: layer("ex-path"),
       tokens: layer("ex-tokens"),
+      labels: layer("ex-labels"),
     };
     const root = svg(
       "svg",

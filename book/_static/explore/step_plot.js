@@ -3,9 +3,9 @@
   "use strict";
   const { svg, number, COLOURS, GREY } = window.Explore;
 
-  const BOX = { width: 480, height: 400, left: 52, right: 14, top: 14, bottom: 44 };
+  const BOX = { width: 350, height: 320, left: 50, right: 10, top: 12, bottom: 42 };
   const SMALL = 1e-12; // an alpha below this is 0
-  const LABEL = { wide: 75, tall: 15, letters: 14 };
+  const LABEL = { letter: 7, tall: 13, letters: 14 };
 
   const largest = (...lists) => lists.flat().reduce((most, x) => Math.max(most, Math.abs(x)), 1e-9);
   const at = (v) => v.toFixed(1);
@@ -22,15 +22,24 @@
     const point = (s, g, more) => svg("circle", { cx: at(x(alpha[s])), cy: at(y(g[s])), ...more });
     const bar = (s, middle) => `M${at(x(alpha[s]))} ${clipped(middle - slack[s])}V${clipped(middle + slack[s])}`;
 
-    const named = [];
+    const taken = alpha.map((a, s) => [x(a) - 5, x(a) + 5, y(gamma[s])]); // stretches of a line that no label may cross
     const labels = order.map((s) => {
-      const [px, py] = [x(alpha[s]), y(gamma[s])];
-      const hidden = ([qx, qy]) => Math.abs(px - qx) < LABEL.wide && Math.abs(py - qy) < LABEL.tall;
-      if (Math.abs(alpha[s]) <= SMALL || named.some(hidden)) return null;
-      named.push([px, py]);
-      const left = alpha[s] > 0.35 * far || (alpha[s] < 0 && alpha[s] > -0.5 * far);
-      const word = Array.from(vocabulary[s]).slice(0, LABEL.letters).join("");
-      return text(px + (left ? -9 : 9), py + 5, left ? "end" : "start", word);
+      if (Math.abs(alpha[s]) <= SMALL) return null;
+      const word = Array.from(vocabulary[s]).slice(0, LABEL.letters).join(""),
+        wide = 9 + LABEL.letter * Array.from(word).length,
+        [px, py] = [x(alpha[s]), y(gamma[s])];
+      const clear = ([from, to, height]) =>
+        from > BOX.left &&
+        to < BOX.width &&
+        !taken.some(([a, b, h]) => a < to && b > from && Math.abs(h - height) < LABEL.tall);
+      const places = [0, -LABEL.tall, LABEL.tall].flatMap((up) => [
+        [px + 6, px + wide, py + up, "start"],
+        [px - wide, px - 6, py + up, "end"],
+      ]);
+      const place = places.find(clear);
+      if (!place) return null;
+      taken.push(place);
+      return text(px + (place[3] === "end" ? -9 : 9), place[2] + 4, place[3], word);
     });
     const digits = high < 1 ? 2 : high < 100 ? 1 : 0;
     const ticks = [
