@@ -21,6 +21,9 @@ from scipy import sparse
 from sphinx.application import Sphinx
 
 from attnlib import (
+    CORRELATION,
+    EXPONENTIAL,
+    LOGISTIC,
     Attention,
     Corpus,
     Infeasible,
@@ -29,16 +32,21 @@ from attnlib import (
     is_locally_optimal,
     max_margin,
     one_step,
+    optimal_tokens,
     posterior_difference,
     remainder_bound,
     selected,
     signed_frequency,
 )
 from attnlib.corpus import tokenize
+from attnlib.examples import figure1, two_limits
 from attnlib.explain import explain, read_table
 from attnlib.flow import turning
+from attnlib.losses import LOSSES
+from attnlib.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
 
 ROOT = Path(__file__).resolve().parents[1]
+TEXT = "<p>In <em>a loud document</em>, in <em>a negation</em>, in <em>nothing</em>.</p>"
 HALF = 2.5  # the window of the plane, [-HALF, HALF] on both axes
 
 
@@ -51,7 +59,7 @@ def site(tmp_path_factory):
     for name, scripts in explore.SCRIPTS.items():
         tags = "".join(f'<script defer src="explore/{script}.js"></script>' for script in scripts)
         style = '<link rel="stylesheet" href="explore/explore.css"><meta name="viewport" content="width=device-width">'
-        page = f'<!doctype html><meta charset="utf-8">{style}{explore.opening(name)}<p>It needs JavaScript.</p></div>{tags}'
+        page = f'<!doctype html><meta charset="utf-8">{style}{explore.opening(name)}<p>It needs JavaScript.</p></div>{TEXT}{tags}'
         (folder / f"{name}.html").write_text(page)
     return folder
 
@@ -75,12 +83,12 @@ def visit(site, open_tab):
 # --- tokens in the plane ---------------------------------------------------------------------------------------------
 
 
-def problem(documents, label=1):
+def problem(documents, label=1, ell=LOGISTIC):
     """The same problem in the library; scores are label-scores, so a negative label has the values negated."""
     rows = np.array([[t["x"], t["y"], t["score"]] for tokens in documents for t in tokens])
     ends = np.cumsum([0] + [len(tokens) for tokens in documents])
     C = sparse.csr_array((np.ones(len(rows)), np.arange(len(rows)), ends), shape=(len(documents), len(rows)))
-    return SelectionProblem(rows[:, :2], label * rows[:, 2], C, [label] * len(documents))
+    return SelectionProblem(rows[:, :2], label * rows[:, 2], C, [label] * len(documents), ell)
 
 
 def token(x, y, score):
@@ -106,20 +114,20 @@ def presets(visit):
     )
 
 
-LOOK = """(cases) => cases.map(({ documents, p }) => { const P = Explore.field.compile(documents);
+LOOK = """(cases) => cases.map(({ documents, p, loss }) => { const P = Explore.field.compile(documents, loss);
     return Explore.field.look(P, ...p) ? { g: [P.gx, P.gy], logNorm: P.logNorm, J: Explore.field.turning(P), rounding: P.rounding } : null; })"""
 
 
-@pytest.mark.parametrize("label", [1, -1])
-def test_direction_norm_and_turning_are_the_library_s(visit, label):
+@pytest.mark.parametrize("label, ell", [(1, LOGISTIC), (-1, LOGISTIC), (1, EXPONENTIAL), (1, CORRELATION)], ids=str)
+def test_direction_norm_and_turning_are_the_library_s(visit, label, ell):
     rng = np.random.default_rng(0)
     cases, expected = [], []
     while len(cases) < 300:
         documents, p = random_documents(rng), rng.normal(size=2) * 10.0 ** rng.integers(-1, 7)
         try:
-            P = problem(documents, label)
+            P = problem(documents, label, ell)
             expected.append((*P.log_gradient(p), turning(P, p)))
-            cases.append({"documents": documents, "p": p.tolist()})
+            cases.append({"documents": documents, "p": p.tolist(), "loss": ell.name})
         except ValueError:  # no direction to rounding
             continue
     compared = 0
@@ -138,17 +146,26 @@ def test_direction_norm_and_turning_are_the_library_s(visit, label):
     assert compared > 250
 
 
-def test_gradient_far_out_is_that_of_many_digits(visit):
+SLOPES = {
+    "logistic": lambda f: 1 / (1 + mpmath.exp(f)),
+    "exponential": lambda f: mpmath.exp(-f),
+    "correlation": lambda f: 1,
+}
+
+
+@pytest.mark.parametrize("loss", SLOPES)
+def test_gradient_far_out_is_that_of_many_digits(visit, loss):
     documents = [[token(-0.1, 1, 1), token(1, 0, 0.9), token(0, 0, 0)], [token(2, 1, 0.5), token(0, 2, -1)]]
+    tab = visit("plane")
     for p in ([300.0, -200.0], [-400.0, 900.0], [700.0, 20.0]):
-        (found,) = visit("plane").evaluate(LOOK, [{"documents": documents, "p": p}])
+        (found,) = tab.evaluate(LOOK, [{"documents": documents, "p": p, "loss": loss}])
         with mpmath.workprec(10_000):
             G = [mpmath.mpf(0), mpmath.mpf(0)]
             for tokens in documents:
                 e = [mpmath.exp(t["x"] * p[0] + t["y"] * p[1]) for t in tokens]
                 A = [x / sum(e) for x in e]
                 f = sum(a * mpmath.mpf(t["score"]) for a, t in zip(A, tokens))
-                g = 1 / (1 + mpmath.exp(f)) / len(documents)
+                g = SLOPES[loss](f) / len(documents)
                 for k, name in enumerate("xy"):
                     G[k] += g * sum(a * (mpmath.mpf(t["score"]) - f) * mpmath.mpf(t[name]) for a, t in zip(A, tokens))
             norm = mpmath.sqrt(G[0] ** 2 + G[1] ** 2)
@@ -159,7 +176,7 @@ def test_gradient_far_out_is_that_of_many_digits(visit):
 
 def test_margins_and_local_optimality_are_the_library_s(visit, presets):
     tab, rng = visit("plane"), np.random.default_rng(1)
-    problems = [documents for name, documents in presets(tab).items() if "seven" not in name]
+    problems = [documents for documents in presets(tab).values() if len(sum(documents, [])) < 20]  # the library is slow
     problems += [random_documents(rng) for _ in range(40)]
     kinds = set()
     judged = tab.evaluate("(all) => all.map(Explore.margin.selections)", problems)
@@ -182,7 +199,7 @@ def test_margins_and_local_optimality_are_the_library_s(visit, presets):
     assert kinds == {"infeasible", True, False}
 
 
-FOLLOW = """([documents, starts, options]) => { const P = Explore.field.compile(documents);
+FOLLOW = """([documents, starts, options]) => { const P = Explore.field.compile(documents, options.loss);
     const table = Explore.flow.limits(P, Explore.margin.selections(documents));
     return starts.map(([x, y]) => Explore.flow.follow(P, table, x, y, options)); }"""
 
@@ -191,7 +208,7 @@ def test_orbits_settle_where_the_library_s_do(visit, presets):
     """Which selection a start ends in, and at equal arc length where it is, to the tolerance the page states."""
     tab, rng = visit("plane"), np.random.default_rng(2)
     problems = list(presets(tab).values()) + [random_documents(rng) for _ in range(9)]
-    settled = compared = 0
+    settled = compared = rested = 0
     for documents in problems:
         starts, P = rng.uniform(-HALF, HALF, size=(3, 2)).round(2), problem(documents)
         rough, fine = (
@@ -207,10 +224,11 @@ def test_orbits_settle_where_the_library_s_do(visit, presets):
                     assert (rows == first_rows(documents) + end["selection"]).all()
                     settled += 1
             orbit = gradient_flow(P, start, length=max(ends[1]["tau"], 1e-3))
-            if orbit.ended == "length":
+            if orbit.ended in ("length", "stationary"):
                 assert np.hypot(*(orbit.points[-1] - [ends[1]["x"], ends[1]["y"]])) < 1e-2
                 compared += 1
-    assert settled > 60 and compared > 30
+                rested += ends[1]["ended"] == "stationary"
+    assert settled > 60 and compared > 30 and rested
 
 
 def test_a_flow_that_lingers_is_followed_until_it_leaves(visit):
@@ -226,6 +244,52 @@ def test_a_flow_that_lingers_is_followed_until_it_leaves(visit):
         held = (np.argmax(orbit.points @ P.keys.T, axis=1) == 1) & (z[:, 2] - z[:, 1] > 4)
         lingered += bool(end["selection"] == [0] and np.ptp(orbit.arclength[held], axis=0) > 4) if held.any() else 0
     assert lingered
+
+
+def test_the_figures_of_the_paper(visit, presets):
+    """Each preset that names a figure has its data, and does what its note says."""
+    shown = presets(visit("plane"))
+
+    def same(name, P):
+        rows = np.array([[t["x"], t["y"], t["score"]] for tokens in shown[name] for t in tokens])
+        np.testing.assert_allclose(rows, np.c_[P.keys[:, :2].round(2), P.labels[0] * P.values], atol=1e-12)
+        assert [len(tokens) for tokens in shown[name]] == P.widths.tolist()
+
+    same("one document, one limit", figure1("a"))
+    same("one document, two limits", figure1("b"))
+    same("three documents of seven tokens", figure1("c"))
+    same("two documents, two limits", two_limits())
+    for name, third, p in (("two tight, one slack", 1, (4 / 3, 1 / 3)), ("a longer third key", 1.5, (1.25, 0.25))):
+        heads = [tokens[0] for tokens in shown[name]]
+        assert heads == [token(1, 1, 1), token(1, -1, 1), token(0.5, third, third)]
+        assert all(tokens[1:] == [token(0, 0, 0)] for tokens in shown[name])
+        np.testing.assert_allclose(max_margin(problem(shown[name]), [0, 2, 4]).p, p, atol=1e-9)
+    circle = shown["four documents on a circle"]
+    assert [len(tokens) for tokens in circle] == [6] * 4
+    keys = np.array([[t["x"], t["y"]] for tokens in circle for t in tokens])
+    assert np.abs(np.linalg.norm(keys, axis=1) - 1).max() < 0.01
+    scores = np.array([t["score"] for tokens in circle for t in tokens])
+    v = np.linalg.lstsq(keys[:18], scores[:18])[0]  # three labels are +1
+    assert np.abs(keys[:18] @ v - scores[:18]).max() < 0.01 and np.abs(keys[18:] @ v + scores[18:]).max() < 0.01
+    with pytest.raises(Infeasible):
+        max_margin(problem(circle), optimal_tokens(problem(circle)))
+
+
+def test_the_loss_bends_the_way_and_keeps_the_limit(visit):
+    """Figure 5: the height at which the flow from the arrow's line goes on is (1/2) log(C l'(C) / l'(1))."""
+    tab, heights = visit("plane"), {}
+    tab.get_by_label("Start from").select_option("a loud document")
+    for ell in LOSSES:
+        tab.get_by_label("Loss").select_option(ell.name)
+        assert "selects A1 B1" in tab.locator(".ex-verdict").inner_text()
+        documents = [[token(1, 1, 6), token(0, 0, 0)], [token(1, -1, 1), token(0, 0, 0)]]
+        (end,) = tab.evaluate(FOLLOW, [documents, [[0, 0]], {"tolerance": 1e-6, "loss": ell.name}])
+        assert end["ended"] == "settled" and end["selection"] == [0, 0]
+        heights[ell.name] = (np.log(6) + ell.log_slope(6.0) - ell.log_slope(1.0)) / 2
+        assert end["y"] == pytest.approx(heights[ell.name], abs=0.05)
+        drawn = tab.locator(".ex-path > path").get_attribute("d").split("L")[-1].split()
+        assert (float(drawn[1]) < 250) == (heights[ell.name] > 0)  # above the arrow's line, as the page says
+    assert heights["correlation"] > 0 > heights["logistic"] > heights["exponential"]
 
 
 def test_an_integer_example_of_two_limits(visit, presets):
@@ -346,6 +410,212 @@ def test_a_reader_types_numbers_and_changes_the_problem(visit):
     tab.locator('tr[data-selection="1,0"] button').click()  # show another selection's bands
     assert tab.locator('tr[data-selection="1,0"] button').get_attribute("aria-pressed") == "true"
     assert tab.locator(".ex-band path").count() == 2
+
+
+def drag(tab, *places, button="left"):
+    """From the first place to the last, in coordinates of the plane."""
+    tab.mouse.move(*screen(tab, *places[0]))
+    tab.mouse.down(button=button)
+    for place in places[1:]:
+        tab.mouse.move(*screen(tab, *place))
+    tab.mouse.up(button=button)
+
+
+def label_of(tab, name):
+    return tab.locator(f"[data-token={name}]").get_attribute("aria-label")
+
+
+def test_a_token_keeps_its_place_under_the_pointer(visit):
+    tab = visit("plane")
+    drag(tab, (1.1, -0.1), (1.3, 0.3), (1.6, 0.4))  # gripped beside its middle, moved by (0.5, 0.5)
+    assert "A2 at 1.50, 0.50," in label_of(tab, "A2")
+    drag(tab, (1.5, 0.5), (0, 2), button="right")
+    assert "A2 at 1.50, 0.50," in label_of(tab, "A2")
+
+
+@pytest.mark.parametrize("x, y", [(9, 0.3), (-9, 9), (9, -9), (0, 9)])
+@pytest.mark.parametrize("width", [1200, 390])
+def test_a_token_dragged_away_stays_at_the_edge(visit, x, y, width):
+    tab = visit("plane", width=width)
+    drag(tab, (1, 0), (1.5, 0.2), (x, y))
+    where = [float(np.clip(c, -HALF, HALF)) for c in (x, y)]
+    fields = [float(tab.locator(".ex-inspect input").nth(k).input_value()) for k in (0, 1)]
+    assert fields == pytest.approx(where, abs=1e-9)
+    frame = tab.locator(".ex-plot svg").bounding_box()
+    for text in tab.locator(".ex-labels text, .ex-start text").all():  # none is cut
+        box = text.bounding_box()
+        assert box["x"] >= frame["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"]
+        assert box["y"] >= frame["y"] and box["y"] + box["height"] <= frame["y"] + frame["height"]
+
+
+def test_a_number_can_be_typed_slowly(visit):
+    """Half a number is not taken away, however long the pause; too large a one becomes the largest when it is left."""
+    tab = visit("plane")
+    tab.get_by_label("token to edit").select_option(label="A2")
+    x = tab.get_by_label("x of the token")
+    x.press("Control+a")
+    for key in "-1.25":
+        x.press(key)
+        tab.wait_for_timeout(350)
+    assert x.input_value() == "-1.25" and "A2 at \u22121.25, 0.00" in label_of(tab, "A2")
+    x.fill("77")
+    x.press("Tab")
+    assert x.input_value() == "2.5" and "A2 at 2.50, 0.00" in label_of(tab, "A2")
+    x.fill("")
+    x.press("Tab")
+    assert x.input_value() == "2.5"
+
+
+def test_tokens_on_one_point(visit):
+    """No p can tell them apart: nothing is feasible, every start rests where it is, and the page says so."""
+    tab = visit("plane")
+    for name in ("A1", "A2", "A3"):
+        tab.get_by_label("token to edit").select_option(label=name)
+        for coordinate in "xy":
+            tab.get_by_label(f"{coordinate} of the token").fill("0.5")
+    wait_fine(tab)
+    verdict = tab.locator(".ex-verdict").inner_text()
+    assert "comes to rest at (0.00, \u22121.00) and selects nothing. 0 of 3" in verdict
+    assert rows_of(tab) == {}
+    assert "3 more selections are not feasible" in tab.locator(".ex-side .ex-note").inner_text()
+    assert "100 % of them select nothing" in tab.locator(".ex-side .ex-note").inner_text()
+
+
+def test_removing_by_keys_keeps_the_keyboard_in_the_plane(visit):
+    tab = visit("plane")
+    tab.locator("[data-token=A3]").focus()
+    tab.keyboard.press("Delete")
+    assert tab.locator("[data-token]").count() == 3  # A1, A2 and p
+    assert tab.evaluate("document.activeElement.dataset.token") == "A2"
+    tab.keyboard.press("Backspace")  # two tokens are the least there can be
+    assert tab.locator("[data-token]").count() == 3
+    assert tab.get_by_role("button", name="remove it").is_disabled()
+    wait_fine(tab)
+    agrees(tab, [[token(-0.1, 1, 1), token(1, 0, 0.9)]])
+
+
+def test_the_keyboard_alone_is_enough(visit):
+    """From the top: the preset, the loss, the start, a token, another selection, without a pointer."""
+    tab, seen = visit("plane"), []
+    for _ in range(60):
+        tab.keyboard.press("Tab")
+        here = tab.evaluate(
+            "(x => x.dataset.token || x.getAttribute('aria-label') || x.textContent)(document.activeElement)"
+        )
+        seen.append(here)
+        if len(seen) == 1:
+            tab.keyboard.press("ArrowDown")  # the next preset
+        elif here == "A1":
+            tab.keyboard.press("ArrowRight")
+        elif here.startswith("A2 B3 C3"):
+            tab.keyboard.press("Enter")
+            assert tab.evaluate("document.activeElement.textContent").startswith("A2 B3 C3")  # though made anew
+            break
+    assert {"p", "A1", "C7", "x of the token", "score of the token", "selections", "token to edit"} <= set(seen)
+    assert tab.get_by_label("Start from").input_value() == "three documents of seven tokens"
+    assert "A1 at 0.80, \u22120.25" in label_of(tab, "A1")
+    assert tab.locator('tr[data-selection="1,2,2"] button').get_attribute("aria-pressed") == "true"
+
+
+def touch(tab, *places):
+    session = tab.context.new_cdp_session(tab)
+    steps = [("touchStart", places[0]), *(("touchMove", place) for place in places[1:]), ("touchEnd", None)]
+    for kind, place in steps:
+        points = [{"x": place[0], "y": place[1]}] if place else []
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        tab.wait_for_timeout(50)
+
+
+def test_fingers_on_a_phone(visit):
+    """A tap chooses a token, a drag moves it and not the page; a swipe beside the tokens moves the page."""
+    tab = visit("plane", width=390, has_touch=True)
+    tab.evaluate("document.body.style.paddingBottom = '3000px'")
+    tab.touchscreen.tap(*screen(tab, 1, 0))
+    assert tab.get_by_label("token to edit").input_value() == "0,1"
+    touch(tab, screen(tab, 1, 0), screen(tab, 1.2, -0.6), screen(tab, 1.2, -1))
+    assert "A2 at 1.20, \u22121.00" in label_of(tab, "A2")
+    assert tab.evaluate("scrollY") == 0
+    touch(tab, *(screen(tab, -1.5, y) for y in (0, 0.5, 1, 2)))
+    assert tab.evaluate("scrollY") > 50
+    assert "A2 at 1.20, \u22121.00" in label_of(tab, "A2")
+
+
+def test_basins_differ_in_colour(visit):
+    """However often tokens have moved, two selections that are reached do not share a colour; four colours there are."""
+    tab, rng, seen = visit("plane"), np.random.default_rng(6), 0
+    tab.get_by_label("Start from").select_option("two documents, two limits")
+    for _ in range(12):
+        for name in ("A1", "B1"):
+            tab.get_by_label("token to edit").select_option(label=name)
+            for coordinate in "xy":
+                tab.get_by_label(f"{coordinate} of the token").fill(str(rng.integers(-40, 41) / 20))
+        wait_fine(tab)
+        rows = tab.locator("tr[data-selection]").evaluate_all(
+            "all => all.map(x => [x.cells[3].textContent, x.querySelector('i').style.background])"
+        )
+        tints = [tint for share, tint in rows if share != "0 %"]
+        assert len(set(tints)) == len(tints) and "transparent" not in tints
+        seen = max(seen, len(tints))
+    assert seen > 1
+
+
+def test_the_background_is_where_the_flow_goes(visit, presets):
+    """The colour of each cell of the canvas is that of the selection that the library's flow reaches from there."""
+    tab, rng = visit("plane"), np.random.default_rng(8)
+    tab.wait_for_function("document.querySelector('canvas').width === 132")  # the finest grid
+    P = problem(presets(tab)["one document, two limits"])
+    tints = dict(tab.locator("tr[data-selection]").evaluate_all(
+        "all => all.map(x => [x.dataset.selection, x.querySelector('i').style.background])"
+    ))  # fmt: skip
+    assert tints["0"] == "rgb(0, 114, 178)" and tints["1"] == "rgb(213, 94, 0)"
+    canvas = "[...document.querySelector('canvas').getContext('2d').getImageData(0, 0, 132, 132).data]"
+    pixels = np.array(tab.evaluate(canvas)).reshape(132, 132, 4)
+    for x, y in rng.uniform(-HALF, HALF, size=(25, 2)):
+        column, row = int((x + HALF) / (2 * HALF) * 132), int((HALF - y) / (2 * HALF) * 132)
+        near = [
+            (2 * HALF * (column + c) / 132 - HALF, HALF - 2 * HALF * (row + r) / 132) for c in (-1, 2) for r in (-1, 2)
+        ]
+        ends = {selected(P, gradient_flow(P, place, length=300.0).points[-1])[0] for place in near}
+        if len(ends) > 1:
+            continue  # at the border
+        painted = pixels[row, column]
+        tint = [int(part) for part in re.findall(r"\d+", tints[str(ends.pop())])]
+        assert painted[:3] == pytest.approx(tint, abs=3) and painted[3] == 0x3D
+
+
+def test_a_name_in_the_text_loads_the_example(visit):
+    tab = visit("plane")
+    assert tab.locator("em button").all_inner_texts() == ["a loud document"]
+    tab.locator("em button").click()
+    assert tab.get_by_label("Start from").input_value() == "a loud document"
+    assert "selects A1 B1" in tab.locator(".ex-verdict").inner_text()
+    tab = open_review(visit)
+    tab.locator("em button", has_text="a negation").click()
+    assert tab.get_by_label("your review").input_value().startswith("This is not a bad film.")
+
+
+def test_a_fast_hand_waits_for_nothing(visit):
+    """Two hundred moves of the pointer within a second or so: frames come, and the last place is the one that stays."""
+    tab = visit("plane")
+    tab.get_by_label("Start from").select_option("four documents on a circle")
+    wait_fine(tab)
+    tab.mouse.move(*screen(tab, -0.39, 0.92))
+    tab.mouse.down()
+    frames = tab.evaluate(
+        """async () => { const root = document.querySelector('.ex-plot svg'), frame = root.getBoundingClientRect(), times = [];
+             let last = performance.now();
+             for (let k = 0; k < 200; k++) {
+               const x = frame.left + frame.width * (0.5 + 0.4 * Math.cos(k / 9)), y = frame.top + frame.height * (0.5 + 0.4 * Math.sin(k / 9));
+               window.dispatchEvent(new PointerEvent('pointermove', { pointerId: 1, clientX: x, clientY: y }));
+               if (k % 10 === 9) { await new Promise(requestAnimationFrame); times.push(performance.now() - last); last = performance.now(); }
+             } return times.sort((a, b) => a - b); }"""
+    )
+    tab.mouse.move(*screen(tab, 1.5, 1.5))
+    tab.mouse.up()
+    print("milliseconds a frame, median and largest:", frames[10], frames[-1])
+    assert frames[10] < 250
+    x = float(tab.locator(".ex-inspect input").nth(0).input_value())
+    assert x == pytest.approx(1.5, abs=0.25)  # gripped beside its middle
 
 
 def test_dragging_feels_instant(visit, presets):
@@ -484,6 +754,104 @@ def test_a_corpus_without_words(visit):
     assert tab.locator(".ex-verdict").inner_text() == "No review has a word yet."
 
 
+def test_a_corpus_that_is_emptied_and_filled_again(visit):
+    tab = visit("step")
+    while tab.locator(".ex-reviews input").count() > 1:
+        tab.get_by_label("remove review 1", exact=True).click()
+    assert tab.get_by_label("remove review 1", exact=True).is_disabled()
+    text = tab.locator(".ex-reviews input")
+    text.fill("")
+    assert tab.locator("tr[data-token], .ex-scatter *").count() == 0
+    text.fill("good")
+    alpha, delta, _, gamma = table_of(tab)["good"]
+    assert (alpha, delta) == (-1, -1) and gamma < 0  # one word, a negative review
+    assert tab.locator(".ex-scatter circle").count() == 2
+    tab.get_by_role("button", name="reset").click()
+    assert tab.locator(".ex-reviews input").count() == 6
+
+
+def test_the_picture_shows_what_the_table_says(visit):
+    """Points at (alpha, gamma), open before and solid after the step; the line has slope eta / 2; bars hold the points."""
+    tab = visit("step")
+    set_slider(tab, "noise", "0.3")
+    set_slider(tab, "step size", "2")
+    set_slider(tab, "length of p", "1")
+    rows = np.array(list(table_of(tab).values()))
+    points = tab.locator(".ex-scatter circle").evaluate_all(
+        "all => all.map(c => [c.classList.contains('ex-before'), +c.getAttribute('cx'), +c.getAttribute('cy'), c.getAttribute('fill') || c.getAttribute('stroke')])"
+    )
+    before, after = ([point[1:] for point in points if point[0] == flag] for flag in (True, False))
+    assert len(before) == len(after) == len(rows)
+    (x0, y0), (x1, y1) = (
+        map(float, part.split()) for part in tab.locator(".ex-line").get_attribute("d")[1:].split("L")
+    )
+    x = np.array([point[0] for point in after])
+    slope, zero = np.polyfit(rows[:, 0], x, 1)
+    assert np.abs(slope * rows[:, 0] + zero - x).max() < 0.6
+    scale, middle = np.polyfit(rows[:, 3], [point[1] for point in after], 1)
+    assert scale < 0  # upwards
+    for heights, values in ((before, rows[:, 2]), (after, rows[:, 3])):
+        assert np.abs(scale * values + middle - [point[1] for point in heights]).max() < 0.6
+    assert (y1 - y0) / scale / ((x1 - x0) / slope) == pytest.approx(50, rel=0.02)  # eta / 2
+    assert [point[2] for point in after] == [BLUE if a > 0 else ORANGE if a < 0 else GREY for a in rows[:, 0]]
+    bars = re.findall(r"M([\d.-]+) ([\d.-]+)V([\d.-]+)", tab.locator(".ex-slack").get_attribute("d"))
+    for (px, low, high), (cx, cy, _) in zip(np.array(bars, dtype=float), after):
+        assert px == cx and high - 0.2 <= cy <= low + 0.2
+    wonderful = tab.locator(".ex-scatter text", has_text="wonderful")
+    assert wonderful.count() == 1
+    label = wonderful.evaluate("t => [+t.getAttribute('x'), +t.getAttribute('y') - 4]")
+    s = list(table_of(tab)).index("wonderful")
+    assert abs(label[0] - after[s][0]) < 12 and abs(label[1] - after[s][1]) < 15
+
+
+def test_the_last_sentence_counts_signs(visit):
+    tab = visit("step")
+    for noise, eta in (("0.5", "1"), ("0.5", "2.5"), ("0.05", "1"), ("0", "1")):
+        set_slider(tab, "noise", noise)
+        set_slider(tab, "step size", eta)
+        set_slider(tab, "length of p", "0.5")
+        texts = tab.locator(".ex-reviews input").evaluate_all("all => all.map(x => x.value)")
+        corpus = Corpus.from_texts(texts, [1, 1, 1, -1, -1, -1])
+        model = tab.evaluate(
+            """([texts, scale]) => Explore.stepMath.start(Explore.stepMath.corpus(texts, texts.map(() => 1)), { scale, size: 0.5, seed: 1 })""",
+            [texts, float(noise)],
+        )
+        model = Attention(*(np.array(model[name]) for name in "Epv"))
+        eta, alpha = 10 ** float(eta), signed_frequency(corpus)
+        after, sided = one_step(model, corpus, eta), np.abs(alpha) > 1e-12
+        right = (after.gamma * alpha > 0)[sided].sum()
+        sure = (eta / 2 * np.abs(alpha) > np.abs(model.gamma) + eta * remainder_bound(model, corpus))[sided].sum()
+        off = np.abs(after.gamma - eta / 2 * alpha).max()
+        verdict = tab.locator(".ex-verdict").inner_text()
+        assert f"{len(alpha)} tokens, {sided.sum()} of them" in verdict
+        assert f"{right} of {sided.sum()} have the sign of \u03b1; the corollary guarantees {sure}." in verdict
+        assert ("exact here" if off < 1e-12 else f"{off:.4f}") in verdict
+
+
+@pytest.mark.parametrize("text", [text for text in TEXTS if not text.isascii() or "<" in text or "\x07" in text])
+def test_what_is_typed_into_the_corpus_stays_text(visit, text):
+    tab = visit("step")
+    tab.locator(".ex-reviews input").nth(0).fill(text)
+    typed = tab.locator(".ex-reviews input").nth(0).input_value()
+    assert set(table_of(tab)) >= set(tokenize(typed))
+    made = tab.locator(".explore *").evaluate_all("all => [...new Set(all.map(x => x.localName))]")
+    assert set(made) <= set(
+        "div ol li button input label span output p table thead tbody tr th td bdi svg path circle text".split()
+    )
+
+
+def test_another_start_and_a_reset(visit):
+    tab = visit("step")
+    first = table_of(tab)
+    tab.get_by_role("button", name="another start").click()
+    second = table_of(tab)
+    assert first["film"][:2] == second["film"][:2] and first["film"][2] != second["film"][2]
+    set_slider(tab, "noise", "0.7")
+    tab.get_by_role("button", name="reset").click()
+    assert table_of(tab) == first
+    assert tab.get_by_role("slider", name="noise").input_value() == "0.05"
+
+
 # --- your own review -------------------------------------------------------------------------------------------------
 
 
@@ -588,6 +956,88 @@ def test_both_models_read_the_same_text(visit):
     )
 
 
+def test_colours_and_table_of_a_review(visit):
+    """Blue speaks for, orange against, the most attended word is the most solid; the table has the same numbers."""
+    tab, table = open_review(visit), read_table("imdb")
+    text = "superb superb waste film plot the"
+    tab.get_by_label("your review").fill(text)
+    tab.wait_for_function("document.querySelectorAll('.ex-words span').length === 6")
+    words = explain(text, table).words
+    shown = tab.locator(".ex-words span").evaluate_all("all => all.map(x => getComputedStyle(x).backgroundColor)")
+    most = max(word.attention for word in words)
+    for word, colour in zip(words, shown):
+        *tint, solid = map(float, re.findall(r"[\d.]+", colour))
+        assert tint == ([0, 114, 178] if word.gamma > 0 else [213, 94, 0])
+        assert solid == pytest.approx(0.6 * word.attention / most, abs=0.004)
+    cells = tab.locator("tbody tr").evaluate_all(
+        "all => all.map(row => Array.from(row.cells, cell => cell.textContent))"
+    )
+    assert [row[0] for row in cells] == sorted(
+        {w.token for w in words}, key=lambda t: -sum(w.attention for w in words if w.token == t)
+    )
+    for name, times, attention, value in cells:
+        mine = [word for word in words if word.token == name]
+        assert int(times) == len(mine) and number(value) == pytest.approx(mine[0].gamma, abs=6e-4)
+        assert number(attention) == pytest.approx(sum(word.attention for word in mine), abs=6e-5)
+    spread = 1 / sum(word.attention**2 for word in words)
+    assert f"spread evenly over {spread:.1f} of them" in tab.locator(".ex-verdict").inner_text()
+
+
+def test_the_curve_is_f_against_the_length(visit):
+    tab, table = open_review(visit), read_table("imdb")
+    tab.get_by_label("Example").select_option("blame with a kind word")
+    text = tab.get_by_label("your review").input_value()
+    set_slider(tab, "length of p", "0.5")
+    f = lambda s: explain(text, {name: (s * z, gamma) for name, (z, gamma) in table.items()}).f
+    assert f(0) > 0 > f(1)  # the page asks where it turns
+    points = [list(map(float, part.split())) for part in tab.locator(".ex-line").get_attribute("d")[1:].split("L")]
+    values = np.array([f(k / 20) for k in range(81)])
+    scale, zero = np.polyfit(values, [y for _, y in points], 1)
+    assert scale < 0 and np.abs(scale * values + zero - [y for _, y in points]).max() < 0.1
+    assert np.ptp(np.diff([x for x, _ in points])) < 0.11
+    dot = tab.locator(".ex-chart circle")
+    assert float(dot.get_attribute("cx")) == pytest.approx(points[10][0], abs=0.1)
+    assert float(dot.get_attribute("cy")) == pytest.approx(points[10][1], abs=0.1)
+    assert dot.get_attribute("fill") == (BLUE if f(0.5) > 0 else ORANGE)
+    sentence = tab.locator(".ex-chart").get_attribute("aria-label")
+    assert [number(x) for x in re.findall(r"[\u2212\d]+\.\d\d", sentence)] == pytest.approx(
+        [f(0), f(1), f(4), f(0.5)], abs=6e-3
+    )
+
+
+@pytest.mark.parametrize("count", [1, 5_000, 200_000])
+def test_reviews_of_any_length(visit, count):
+    tab, word = open_review(visit), "superb"
+    text = " ".join([word, "film"] * (count // 2) + ["xyzzy"] * (count % 2))
+    seconds = tab.evaluate(
+        """text => { const box = document.querySelector('textarea'), t = performance.now(); box.value = text;
+             box.dispatchEvent(new Event('input', { bubbles: true })); return (performance.now() - t) / 1000; }""",
+        text,
+    )
+    print(count, "words:", seconds, "s")
+    verdict = tab.locator(".ex-verdict").inner_text()
+    assert f"{count} words, {count - count % 2} known" in verdict
+    if count > 2_000:
+        assert tab.locator(".ex-words").inner_text().endswith(f"and {count - 2000} more words")
+    if count == 5_000:
+        assert seconds < 1
+
+
+def test_a_long_review_in_the_corpus(visit):
+    """Thousands of different words: all are counted, the first are shown, and typing stays possible."""
+    tab = visit("step")
+    seconds = tab.evaluate(
+        """text => { const box = document.querySelector('.ex-reviews input'), t = performance.now(); box.value = text;
+             box.dispatchEvent(new Event('input', { bubbles: true })); return (performance.now() - t) / 1000; }""",
+        " ".join(f"w{k}" for k in range(5_000)) + " end" * 150_000,
+    )
+    print(seconds, "s")
+    assert "5020 tokens" in tab.locator(".ex-verdict").inner_text()
+    assert tab.locator("tr[data-token]").count() == 300
+    assert "4720 more tokens" in tab.locator(".explore > .ex-note").inner_text()
+    assert seconds < 3
+
+
 # --- all of them -----------------------------------------------------------------------------------------------------
 
 
@@ -607,11 +1057,73 @@ def test_everything_has_a_name_and_can_be_reached_by_tab(visit, name):
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_the_palette_is_the_book_s(visit):
-    from attnlib import plots
+@pytest.mark.parametrize("name", list(explore.SCRIPTS))
+def test_fingers_find_every_control(visit, name):
+    tab = open_review(visit, width=390, has_touch=True) if name == "review" else visit(name, width=390, has_touch=True)
+    sizes = tab.locator(".explore :is(button, input, select, textarea), .ex-grip").evaluate_all(
+        "all => all.map(x => [x.outerHTML.slice(0, 80), x.getBoundingClientRect().width, x.getBoundingClientRect().height])"
+    )
+    assert len(sizes) > 3 and [row for row in sizes if min(row[1:]) < 24] == []
 
+
+@pytest.mark.parametrize("name", list(explore.SCRIPTS))
+def test_a_reload_in_the_middle_starts_afresh(visit, name):
+    """What the controls say is what is shown, not what a browser remembers of them."""
+    tab = open_review(visit) if name == "review" else visit(name)
+    controls = "[...document.querySelectorAll('.explore :is(input, select, textarea)')].map(x => x.value)"
+    shown = "document.querySelector('.ex-verdict').textContent"
+    fresh = tab.evaluate(controls), tab.evaluate(shown)
+    for box in tab.locator(".explore select").all():
+        box.select_option(index=1)
+    for box in tab.locator(".explore :is(input[type=number], input[type=text], textarea)").all():
+        box.fill("0.5")
+    tab.reload()
+    tab.wait_for_function(f"{shown} && !{shown}.startsWith('loading')")
+    assert (tab.evaluate(controls), tab.evaluate(shown)) == fresh
+
+
+@pytest.mark.parametrize("name", list(explore.SCRIPTS))
+def test_on_paper_nothing_is_cut(visit, name):
+    tab = open_review(visit) if name == "review" else visit(name)
+    if name == "review":
+        tab.get_by_label("your review").fill("superb film. " * 600)
+    tab.emulate_media(media="print")
+    tab.set_viewport_size({"width": 700, "height": 1000})
+    for box in tab.locator(".ex-scroll, .ex-words").all():
+        assert box.evaluate("x => x.scrollHeight <= x.clientHeight + 1 && x.scrollWidth <= x.clientWidth + 1")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 700
+
+
+@pytest.mark.parametrize("name", list(explore.SCRIPTS))
+def test_without_scripts_a_sentence_says_so(site, open_tab, visit, name):
+    tab = open_tab(1200, 1000, java_script_enabled=False)
+    tab.goto(f"file://{site / name}.html")
+    assert tab.locator(".explore").inner_text() == "It needs JavaScript."
+    assert "It needs JavaScript." not in visit(name).locator(".explore").inner_text()
+
+
+def test_files_are_short_and_nothing_in_them_is_dead():
+    """Every class of the style is given by a script, and every name that a script hands on is taken up somewhere."""
+    scripts = {path.name: path.read_text() for path in (ROOT / "book/_static/explore").glob("*.js")}
+    style = (ROOT / "book/_static/explore/explore.css").read_text()
+    everything = "\n".join(scripts.values())
+    assert {f"{script}.js" for names in explore.SCRIPTS.values() for script in names} == set(scripts)
+    assert all(len(text.splitlines()) <= 200 for text in scripts.values())
+    given = set(re.findall(r"ex-[a-z]+", everything))
+    assert set(re.findall(r"\.(ex-[a-z]+)", style)) <= given
+    tests = Path(__file__).read_text()
+    for name, text in scripts.items():
+        for handed in re.findall(
+            r"window\.Explore\.\w+ = \{ ([^}]+) \}|Object\.assign\(window\.Explore, \{ ([^}]+) \}", text
+        ):
+            for word in "".join(handed).split(", "):
+                others = "\n".join(other for key, other in scripts.items() if key != name) + tests
+                assert re.search(rf"\b{word}\b", others), (name, word)
+
+
+def test_the_palette_is_the_book_s(visit):
     colours = visit("plane").evaluate("[...Explore.COLOURS, Explore.GREY]")
-    assert colours == [plots.BLUE, plots.ORANGE, plots.GREEN, plots.PURPLE, plots.GREY]
+    assert colours == [BLUE, ORANGE, GREEN, PURPLE, GREY]
 
 
 def test_scripts_stand_on_the_pages_that_use_them(tmp_path):

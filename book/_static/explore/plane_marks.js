@@ -10,12 +10,8 @@
     (r) => svg("path", { d: `M0 ${-1.15 * r}L${1.05 * r} ${0.75 * r}L${-1.05 * r} ${0.75 * r}Z` }),
     (r) => svg("path", { d: `M0 ${1.15 * r}L${1.05 * r} ${-0.75 * r}L${-1.05 * r} ${-0.75 * r}Z` }),
   ];
-  const LABEL = [
-    [13, -11],
-    [13, 21],
-    [-13, 21],
-    [-13, -11],
-  ]; // beside the token, a place for each document
+  const LEFT = [false, false, true, true]; // where the label of a token stands: a place for each document
+  const BELOW = [false, true, true, false];
 
   /* The orbit from a start as the data of an SVG path, with what it came to. */
   function trace(P, table, x, y, tolerance) {
@@ -77,10 +73,9 @@
 
   /* Its name and score, inwards at the edge of the window, where they would be cut. */
   function label(i, t, { x, y, score }) {
-    const [right, below] = LABEL[i],
-      left = Math.abs(x) > 0.75 * HALF ? x > 0 : right < 0,
-      down = Math.abs(y) > 0.9 * HALF ? y > 0 : below > 0;
-    const place = { x: round(sx(x) + (left ? -13 : 13)), y: round(sy(y) + (down ? 21 : -11)) };
+    const left = Math.abs(x) > 0.75 * HALF ? x > 0 : LEFT[i],
+      down = Math.abs(y) > 0.9 * HALF ? y > 0 : BELOW[i];
+    const place = { x: round(sx(x) + (left ? -13 : 13)), y: round(sy(y) + (down ? 24 : -11)) };
     return svg("text", { ...place, "text-anchor": left ? "end" : "start" }, `${name(i, t)}: ${number(score, 1)}`);
   }
 

@@ -22,7 +22,7 @@
     const point = (s, g, more) => svg("circle", { cx: at(x(alpha[s])), cy: at(y(g[s])), ...more });
     const bar = (s, middle) => `M${at(x(alpha[s]))} ${clipped(middle - slack[s])}V${clipped(middle + slack[s])}`;
 
-    const taken = alpha.map((a, s) => [x(a) - 5, x(a) + 5, y(gamma[s])]); // stretches of a line that no label may cross
+    const taken = alpha.map((a, s) => [x(a) - 5, x(a) + 5, y(gamma[s]), 9]); // from, to, height, and room above and below
     const labels = order.map((s) => {
       if (Math.abs(alpha[s]) <= SMALL) return null;
       const word = Array.from(vocabulary[s]).slice(0, LABEL.letters).join(""),
@@ -31,15 +31,15 @@
       const clear = ([from, to, height]) =>
         from > BOX.left &&
         to < BOX.width &&
-        !taken.some(([a, b, h]) => a < to && b > from && Math.abs(h - height) < LABEL.tall);
+        !taken.some(([a, b, h, room]) => a < to && b > from && Math.abs(h - height) < room);
       const places = [0, -LABEL.tall, LABEL.tall].flatMap((up) => [
-        [px + 6, px + wide, py + up, "start"],
-        [px - wide, px - 6, py + up, "end"],
+        [px + 6, px + wide, py + up, LABEL.tall],
+        [px - wide, px - 6, py + up, LABEL.tall],
       ]);
       const place = places.find(clear);
       if (!place) return null;
       taken.push(place);
-      return text(px + (place[3] === "end" ? -9 : 9), place[2] + 4, place[3], word);
+      return place[0] > px ? text(px + 9, place[2] + 4, "start", word) : text(px - 9, place[2] + 4, "end", word);
     });
     const digits = high < 1 ? 2 : high < 100 ? 1 : 0;
     const ticks = [
