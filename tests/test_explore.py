@@ -246,6 +246,33 @@ def test_a_flow_that_lingers_is_followed_until_it_leaves(visit):
     assert lingered
 
 
+def test_a_glance_along_an_arrow_is_not_an_arrival(visit):
+    """For a moment the tangent is within a hundredth of a locally optimal direction, and the flow goes elsewhere."""
+    passing = [token(-0.4, -2.45, 0.3), token(-1.45, 1.9, 0.825), token(-2.5, -0.9, 0.45), token(0.4, -2, 0.875)]
+    resting = [token(-1.1, 0.7, -1.5), token(-2, -1.2, 0), token(2, -0.2, -1.5), token(0.7, -0.1, 0.5)]
+    tab = visit("plane")
+    for tokens, start, ended in ((passing, [0.47, 0.07], "settled"), (resting, [-0.29, 0.2], "stationary")):
+        P = problem([tokens])
+        assert is_locally_optimal(P, [1])  # what it passes
+        (end,) = tab.evaluate(FOLLOW, [[tokens], [start], {"tolerance": 1e-3}])
+        orbit = gradient_flow(P, start, length=500.0)
+        assert end["ended"] == ended
+        if ended == "settled":
+            assert end["selection"] == selected(P, orbit.points[-1]).tolist() == [3]
+        else:
+            assert orbit.ended == ended
+            np.testing.assert_allclose([end["x"], end["y"]], orbit.points[-1], atol=1e-2)
+
+
+def test_the_method_has_order_two(visit):
+    """A local error of the third order: a tolerance a thousand times smaller costs ten times the steps."""
+    count = """([documents, tolerance]) => { let steps = 0; Explore.flow.follow(Explore.field.compile(documents), new Map(), 0.3, -0.6,
+        { tolerance, length: 20, visit: () => void steps++ }); return steps; }"""
+    tab, documents = visit("plane"), [[token(-0.1, 1, 1), token(1, 0, 0.9), token(0, 0, 0)]]
+    few, many = (tab.evaluate(count, [documents, tolerance]) for tolerance in (1e-4, 1e-7))
+    assert 7 < many / few < 13
+
+
 def test_the_figures_of_the_paper(visit, presets):
     """Each preset that names a figure has its data, and does what its note says."""
     shown = presets(visit("plane"))
@@ -581,6 +608,99 @@ def test_the_background_is_where_the_flow_goes(visit, presets):
         painted = pixels[row, column]
         tint = [int(part) for part in re.findall(r"\d+", tints[str(ends.pop())])]
         assert painted[:3] == pytest.approx(tint, abs=3) and painted[3] == 0x3D
+
+
+def numbers(path):
+    """The points of an SVG path of straight lines, in coordinates of the plane."""
+    points = np.array(re.findall(r"[ML]([\d.-]+) ([\d.-]+)", path), dtype=float)
+    return np.c_[points[:, 0] / 100 - HALF, HALF - points[:, 1] / 100]
+
+
+def test_arrows_bands_rings_and_labels(visit, presets):
+    """Arrows along the max-margin directions, bands as wide as the margin from the selected token down, all in the
+    colour of their selection; rings on the selected tokens; the better a token, the more solid."""
+    tab = visit("plane")
+    tab.get_by_label("Start from").select_option("two documents, two limits")
+    documents = presets(tab)["two documents, two limits"]
+    P = problem(documents)
+    colours = dict(tab.locator("tr[data-selection]").evaluate_all(
+        "all => all.map(x => [x.dataset.selection, x.querySelector('i').style.background])"
+    ))  # fmt: skip
+    optimal = {"0,0": [0, 2], "0,1": [0, 3]}
+    assert [key for key in rows_of(tab)][:2] in (["0,0", "0,1"], ["0,1", "0,0"])  # they stand first
+    arrows = tab.locator(".ex-rays path").evaluate_all(
+        "all => all.map(x => [x.getAttribute('d'), getComputedStyle(x).stroke])"
+    )
+    found = {}
+    for path, tint in arrows:
+        tail, head = numbers(path)
+        assert np.abs(tail).max() < 1e-9
+        found[next(key for key, colour in colours.items() if colour == tint)] = head / np.linalg.norm(head)
+    assert set(found) == set(optimal)
+    for key, rows in optimal.items():
+        solution = max_margin(P, rows)
+        np.testing.assert_allclose(found[key], solution.p * solution.margin, atol=2e-3)
+        if tab.locator(".explore").get_attribute("data-reached") != key:
+            tab.locator(f'tr[data-selection="{key}"] button').click()
+        bands = tab.locator(".ex-band path").evaluate_all(
+            "all => all.map(x => [x.getAttribute('d'), getComputedStyle(x).fill])"
+        )
+        assert len(bands) == len(rows)
+        for (path, tint), row in zip(bands, rows):
+            levels = numbers(path) @ solution.p * solution.margin
+            top = P.keys[row] @ solution.p * solution.margin
+            np.testing.assert_allclose(levels, [top, top, top - solution.margin, top - solution.margin], atol=2e-2)
+            assert tint == colours[key]
+        ringed = tab.locator(".ex-token:has(.ex-ring)").evaluate_all("all => all.map(x => x.dataset.token)")
+        assert ringed == [["A1", "A2", "B1", "B2"][row] for row in rows]
+        tab.get_by_role("button", name="reset").click()
+    solid = tab.locator(".ex-shape").evaluate_all("all => all.map(x => +x.getAttribute('fill-opacity'))")
+    assert solid == pytest.approx([1, 0.15, 1, 0.15])
+    assert tab.locator(".ex-labels text").all_text_contents() == ["A1: 1.0", "A2: 0.0", "B1: 1.0", "B2: 0.0"]
+    reached = tab.locator(".explore").get_attribute("data-reached")
+    assert tab.locator(".ex-path > path").evaluate("x => getComputedStyle(x).stroke") == colours[reached]
+
+
+def test_reset_undoes_everything(visit):
+    tab = visit("plane")
+    shown = "[document.querySelector('.ex-plot svg').outerHTML, document.querySelector('.ex-side').textContent]"
+    fresh = tab.evaluate("document.querySelector('.ex-verdict').textContent")
+    wait_fine(tab)
+    first = tab.evaluate(shown)
+    tab.get_by_label("Loss").select_option("correlation")
+    tab.locator('tr[data-selection="2"] button').click()
+    tab.get_by_role("button", name="add a document").click()
+    tab.get_by_role("button", name="add a token").click()
+    assert tab.evaluate("document.querySelector('.ex-verdict').textContent") != fresh
+    tab.get_by_role("button", name="reset").click()
+    wait_fine(tab)
+    assert tab.evaluate(shown) == first
+    assert tab.get_by_label("Loss").input_value() == "logistic"
+
+
+def test_documents_come_and_go(visit):
+    """At most four of seven tokens; a document left with one token goes as a whole."""
+    tab = visit("plane")
+    for name in ("B", "C", "D"):
+        tab.get_by_role("button", name="add a document").click()
+        assert tab.locator(f"[data-token={name}2]").count() == 1
+    assert tab.get_by_role("button", name="add a document").is_disabled()
+    for k in range(3, 8):
+        tab.get_by_role("button", name="add a token").click()
+        assert tab.locator(f"[data-token=D{k}]").count() == 1
+    assert tab.get_by_role("button", name="add a token").is_disabled()
+    for _ in range(6):
+        assert tab.locator("[data-token^=D]").count()
+        tab.get_by_role("button", name="remove it").click()
+    assert tab.locator("[data-token^=D]").count() == 0 and tab.locator("[data-token^=C]").count() == 2
+
+
+def test_keys_with_control_are_the_browser_s(visit):
+    tab = visit("plane")
+    tab.locator("[data-token=A2]").focus()
+    for key in ("Control+ArrowLeft", "Alt+ArrowUp", "Meta+ArrowDown", "Control+="):
+        tab.keyboard.press(key)
+    assert "A2 at 1.00, 0.00, score 0.90" in label_of(tab, "A2")
 
 
 def test_a_name_in_the_text_loads_the_example(visit):
