@@ -7,6 +7,7 @@ import socket
 import sys
 
 import pytest
+from explorables import presets, site, visit  # noqa: F401 (fixtures; test_book.py has a visit of its own)
 from hypothesis import settings
 from playwright.sync_api import sync_playwright
 

@@ -198,6 +198,25 @@ def test_search_finds_words_offline(visit):
     assert tab.outside == []
 
 
+@pytest.mark.parametrize("name", ["plane", "step", "review"])
+def test_without_scripts_an_explorable_leads_to_a_chapter(book, open_tab, name):
+    tab = open_tab(1300, 900, java_script_enabled=False)
+    tab.goto(f"file://{book}/book/play_{name}.html")
+    assert "needs JavaScript" in tab.locator(".explore").inner_text()
+    links = tab.locator(".explore a").evaluate_all("all => all.map(x => x.getAttribute('href'))")
+    assert links and all((book / "book" / link).exists() for link in links)
+
+
+def test_every_example_of_the_plane_is_named_in_the_text(visit):
+    tab = visit("book/play_plane")
+    choices = tab.get_by_label("Start from").locator("option").all_text_contents()
+    buttons = tab.locator("em button")
+    assert set(buttons.all_inner_texts()) == set(choices)
+    for button in buttons.all():
+        button.click()
+        assert tab.get_by_label("Start from").input_value() == button.inner_text()
+
+
 def test_page_prints(visit):
     """On paper there are no menus, every solution is open, no figure is cut; and Chromium does print it."""
     tab = visit("book/model")
