@@ -52,6 +52,23 @@ def test_a_reader_types_numbers_and_changes_the_problem(visit):
     assert tab.locator(".ex-band path").count() == 2
 
 
+def test_what_the_page_asks_to_try_happens(visit):
+    """A3 nearly as good as A2: no start of the window ends in A2, locally optimal as it is. B1 moved to the right: the
+    same for the trap; at x = -1 it has a neighbour, B1 itself, and is no longer locally optimal."""
+    tab = visit("plane")
+    tab.get_by_label("token to edit").select_option(label="A3")
+    for score, optimal, reached in (("0.5", True, True), ("0.89", True, False), ("0.9", False, False)):
+        tab.get_by_label("score of the token").first.fill(score)
+        wait_fine(tab)
+        assert rows_of(tab)["1"][1] == optimal and (rows_of(tab)["1"][2] > 0) == reached
+    tab.get_by_label("Start from").select_option("two documents, two limits")
+    tab.get_by_label("token to edit").select_option(label="B1")
+    for x, optimal, reached in (("-2", True, True), ("-1.05", True, False), ("-1", False, False)):
+        tab.get_by_label("x of the token").fill(x)
+        wait_fine(tab)
+        assert rows_of(tab)["0,1"][1] == optimal and (rows_of(tab)["0,1"][2] > 0) == reached
+
+
 def test_tokens_on_one_point(visit):
     """No p can tell them apart: nothing is feasible, every start rests where it is, and the page says so."""
     tab = visit("plane")
@@ -68,7 +85,7 @@ def test_tokens_on_one_point(visit):
 
 
 def test_basins_differ_in_colour(visit):
-    """However often tokens have moved, two selections that are reached do not share a colour; four colours there are."""
+    """However often tokens have moved, no two selections that are reached or locally optimal share a colour."""
     tab, rng, seen = visit("plane"), np.random.default_rng(6), 0
     tab.get_by_label("Start from").select_option("two documents, two limits")
     for _ in range(12):
@@ -78,9 +95,9 @@ def test_basins_differ_in_colour(visit):
                 tab.get_by_label(f"{coordinate} of the token").fill(str(rng.integers(-40, 41) / 20))
         wait_fine(tab)
         rows = tab.locator("tr[data-selection]").evaluate_all(
-            "all => all.map(x => [x.cells[3].textContent, x.querySelector('i').style.background])"
+            "all => all.map(x => [x.cells[2].textContent, x.cells[3].textContent, x.querySelector('i').style.background])"
         )
-        tints = [tint for share, tint in rows if share != "0 %"]
+        tints = [tint for optimal, share, tint in rows if share != "0 %" or optimal == "yes"]
         assert len(set(tints)) == len(tints) and "transparent" not in tints
         seen = max(seen, len(tints))
     assert seen > 1

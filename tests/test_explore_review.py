@@ -103,6 +103,16 @@ def test_both_models_read_the_same_text(visit):
     )
 
 
+def test_a_negation_misleads_the_longer_p_the_more(visit):
+    """What the page says of it: the average is right, and f falls all the way to the trained length."""
+    tab, table = open_review(visit), read_table("imdb")
+    tab.get_by_label("Example").select_option("a negation")
+    text = tab.get_by_label("your review").input_value()
+    f = [explain(text, {name: (s * z, gamma) for name, (z, gamma) in table.items()}).f for s in np.linspace(0, 1, 21)]
+    assert f[0] > 0 > f[-1] and (np.diff(f) < 0).all()
+    assert "negative," in tab.locator(".ex-verdict").inner_text()
+
+
 def test_colours_and_table_of_a_review(visit):
     """Blue speaks for, orange against, the most attended word is the most solid; the table has the same numbers."""
     tab, table = open_review(visit), read_table("imdb")
