@@ -59,25 +59,25 @@ def test_a_token_dragged_away_stays_at_the_edge(visit, x, y, width):
 
 
 def test_a_fast_hand_waits_for_nothing(visit):
-    """Two hundred moves of the pointer within a second or so: frames come, and the last place is the one that stays."""
+    """Two hundred moves of the pointer in twenty frames are drawn twenty times, and the last place is the one that stays."""
     tab = visit("plane")
     tab.get_by_label("Start from").select_option("four documents on a circle")
     wait_fine(tab)
     tab.mouse.move(*screen(tab, -0.39, 0.92))
     tab.mouse.down()
-    frames = tab.evaluate(
-        """async () => { const root = document.querySelector('.ex-plot svg'), frame = root.getBoundingClientRect(), times = [];
-             let last = performance.now();
+    drawn = tab.evaluate(
+        """async () => { const frame = document.querySelector('.ex-plot svg').getBoundingClientRect(), frames = () => new Promise(requestAnimationFrame);
+             let drawn = 0;
+             new MutationObserver((all) => { drawn += all.length; }).observe(document.querySelector('.ex-path'), { childList: true });
              for (let k = 0; k < 200; k++) {
-               const x = frame.left + frame.width * (0.5 + 0.4 * Math.cos(k / 9)), y = frame.top + frame.height * (0.5 + 0.4 * Math.sin(k / 9));
-               window.dispatchEvent(new PointerEvent('pointermove', { pointerId: 1, clientX: x, clientY: y }));
-               if (k % 10 === 9) { await new Promise(requestAnimationFrame); times.push(performance.now() - last); last = performance.now(); }
-             } return times.sort((a, b) => a - b); }"""
+               const clientX = frame.left + frame.width * (0.5 + 0.4 * Math.cos(k / 9)), clientY = frame.top + frame.height * (0.5 + 0.4 * Math.sin(k / 9));
+               window.dispatchEvent(new PointerEvent('pointermove', { pointerId: 1, clientX, clientY }));
+               if (k % 10 === 9) await frames();
+             } return drawn; }"""
     )
+    assert 10 <= drawn <= 22  # now and then one more, when it was calm for a moment
     tab.mouse.move(*screen(tab, 1.5, 1.5))
     tab.mouse.up()
-    print("milliseconds a frame, median and largest:", frames[10], frames[-1])
-    assert frames[10] < 250
     x = float(tab.locator(".ex-inspect input").nth(0).input_value())
     assert x == pytest.approx(1.5, abs=0.25)  # gripped beside its middle
 

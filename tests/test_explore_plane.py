@@ -174,6 +174,11 @@ def test_arrows_bands_rings_and_labels(visit, presets):
     solid = tab.locator(".ex-shape").evaluate_all("all => all.map(x => +x.getAttribute('fill-opacity'))")
     assert solid == pytest.approx([1, 0.15, 1, 0.15])
     assert tab.locator(".ex-labels text").all_text_contents() == ["A1: 1.0", "A2: 0.0", "B1: 1.0", "B2: 0.0"]
+    for box in (
+        label.bounding_box() for label in tab.locator(".ex-labels text").all()
+    ):  # they hide no token from the hand
+        middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+        assert tab.evaluate("at => document.elementFromPoint(...at).localName", middle) != "text"
     reached = tab.locator(".explore").get_attribute("data-reached")
     assert tab.locator(".ex-path > path").evaluate("x => getComputedStyle(x).stroke") == colours[reached]
 
