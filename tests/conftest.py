@@ -1,12 +1,15 @@
-"""Hypothesis profiles: `ci` by default, `nightly` by HYPOTHESIS_PROFILE=nightly. No test may use the network."""
+"""Hypothesis profiles: `ci` by default, `nightly` by HYPOTHESIS_PROFILE=nightly. No test may use the network. A browser."""
 
 import ipaddress
 import os
+import shutil
 import socket
 import sys
 
 import pytest
+from explorables import presets, site, visit  # noqa: F401 (fixtures; test_book.py has a visit of its own)
 from hypothesis import settings
+from playwright.sync_api import sync_playwright
 
 settings.register_profile("ci", max_examples=200, deadline=None, derandomize=True, database=None)
 settings.register_profile("nightly", max_examples=2000, deadline=None, print_blob=True, database=None)
@@ -42,6 +45,42 @@ def watch(event, arguments):
 @pytest.fixture(scope="session", autouse=True)
 def no_network():
     sys.addaudithook(watch)  # for as long as this process lives: hooks cannot be removed
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """One for each file of tests: playwright's event loop must not outlive it, for others start their own."""
+    if CHROMIUM is None:
+        pytest.skip("LEFT OUT: no Chromium found, so nothing was tried in a browser")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_tab(browser):
+    """Tabs with the network off that note what they complain of, and what they ask for from outside."""
+    contexts = []
+
+    def open_tab(width, height, **options):
+        contexts.append(browser.new_context(viewport={"width": width, "height": height}, offline=True, **options))
+        tab = contexts[-1].new_page()
+        tab.complaints, tab.outside = [], []
+        tab.on("console", lambda m: tab.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        tab.on("pageerror", lambda e: tab.complaints.append(str(e)))
+        tab.on("requestfailed", lambda r: tab.complaints.append(f"failed: {r.url}"))
+        here = ("file:", "data:", "blob:")
+        tab.on("request", lambda r: None if r.url.startswith(here) else tab.outside.append(r.url))
+        return tab
+
+    yield open_tab
+    for context in contexts:
+        context.close()
 
 
 def pytest_terminal_summary(terminalreporter):

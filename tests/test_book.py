@@ -7,7 +7,6 @@ One file, because the tests of a file run in one process, in order: the build mu
 import logging
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,15 +24,12 @@ from myst_nb.core.execute import create_client
 from myst_nb.core.read import create_nb_reader, is_myst_markdown_notebook
 from myst_parser.config.main import MdParserConfig
 from nbclient import NotebookClient
-from playwright.sync_api import sync_playwright
 from sphinx_external_toc.parsing import parse_toc_yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = list(parse_toc_yaml(ROOT / "_toc.yml"))
 CHAPTERS = [page for page in PAGES if is_myst_markdown_notebook((ROOT / f"{page}.md").read_text())]
 HTML = ROOT / "_build/html"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
 
 
 def test_there_are_chapters():
@@ -79,41 +75,15 @@ def book():
     return HTML
 
 
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("LEFT OUT: no Chromium found, the pages were not looked at")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def visit(book, browser):
-    """Open a page with the network off; collect what it asks for and what it complains of."""
-    contexts = []
-
+def visit(book, open_tab):
     def visit(page: str, width: int = 1300, scheme: str = "light"):
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, reduced_motion="reduce"
-        )
-        contexts.append(context)
-        tab = context.new_page()
-        tab.complaints, tab.outside = [], []
-        tab.on("console", lambda m: tab.complaints.append(m.text) if m.type in ("error", "warning") else None)
-        tab.on("pageerror", lambda e: tab.complaints.append(str(e)))
-        tab.on("requestfailed", lambda r: tab.complaints.append(f"failed: {r.url}"))
-        tab.on(
-            "request", lambda r: None if r.url.startswith(("file:", "data:", "blob:")) else tab.outside.append(r.url)
-        )
+        tab = open_tab(width, 900, color_scheme=scheme, reduced_motion="reduce")
         tab.goto(f"file://{book / page}.html")
         tab.evaluate("() => window.MathJax?.startup?.promise")
         return tab
 
-    yield visit
-    for context in contexts:
-        context.close()
+    return visit
 
 
 @pytest.mark.parametrize("page", PAGES + ["search", "genindex"])
@@ -226,6 +196,25 @@ def test_search_finds_words_offline(visit):
     box.press("Enter")
     tab.locator("#search-results li a", has_text=names.book().titles["selection"]).first.wait_for()
     assert tab.outside == []
+
+
+@pytest.mark.parametrize("name", ["plane", "step", "review"])
+def test_without_scripts_an_explorable_leads_to_a_chapter(book, open_tab, name):
+    tab = open_tab(1300, 900, java_script_enabled=False)
+    tab.goto(f"file://{book}/book/play_{name}.html")
+    assert "needs JavaScript" in tab.locator(".explore").inner_text()
+    links = tab.locator(".explore a").evaluate_all("all => all.map(x => x.getAttribute('href'))")
+    assert links and all((book / "book" / link).exists() for link in links)
+
+
+def test_every_example_of_the_plane_is_named_in_the_text(visit):
+    tab = visit("book/play_plane")
+    choices = tab.get_by_label("Start from").locator("option").all_text_contents()
+    buttons = tab.locator("em button")
+    assert set(buttons.all_inner_texts()) == set(choices)
+    for button in buttons.all():
+        button.click()
+        assert tab.get_by_label("Start from").input_value() == button.inner_text()
 
 
 def test_page_prints(visit):

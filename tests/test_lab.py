@@ -20,8 +20,6 @@ import names
 import notebooks
 import plain
 import pytest
-from playwright.sync_api import sync_playwright
-from test_book import CHROMIUM, FLAGS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "lab"))
@@ -57,10 +55,8 @@ def test_what_is_shown_can_be_undone(page):
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory):
+def lab(browser, tmp_path_factory):
     """A server on a copy of the book, with nobody's settings; its address."""
-    if CHROMIUM is None:
-        pytest.skip("LEFT OUT: no Chromium found, JupyterLab was not tried")
     home = tmp_path_factory.mktemp("lab")
     hidden = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints", "contents.md")
     for name in ("book", "lab"):
@@ -99,18 +95,16 @@ def _wait(url, server, log):
 
 
 @pytest.fixture(scope="module")
-def tab(lab):
+def tab(lab, browser):
     _, address, token = lab
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
-        tab = browser.new_page(viewport={"width": 1400, "height": 900})
-        tab.outside = []
-        local = (address, "data:", "blob:", address.replace("http", "ws"))
-        tab.on("request", lambda r: None if r.url.startswith(local) else tab.outside.append(r.url))
-        tab.set_default_timeout(20_000)
-        tab.goto(f"{address}?token={token}")
-        yield tab
-        browser.close()
+    tab = browser.new_page(viewport={"width": 1400, "height": 900})
+    tab.outside = []
+    local = (address, "data:", "blob:", address.replace("http", "ws"))
+    tab.on("request", lambda r: None if r.url.startswith(local) else tab.outside.append(r.url))
+    tab.set_default_timeout(20_000)
+    tab.goto(f"{address}?token={token}")
+    yield tab
+    tab.close()
 
 
 def test_lab_opens_on_the_table_of_contents(tab):

@@ -1,4 +1,4 @@
-"""```{explore} plane```: a page's explorable, its scripts on that page alone, and the tables it reads.
+"""The directive `explore`: a page's explorable, its scripts on that page alone, and the tables it reads.
 
 A page opened from a folder may not fetch anything, so the table of tokens of "review" is written as a script.
 """
@@ -13,41 +13,45 @@ from sphinx.util.docutils import SphinxDirective
 from attnlib.explain import read_table
 
 SCRIPTS = {
-    "plane": ["common", "plane_margin", "plane_flow", "plane_basins", "plane_presets", "plane_picture", "plane"],
-    "step": ["common", "words", "step_math", "step"],
-    "review": ["common", "words", "review_math", "review"],
+    "plane": """common plane_margin plane_field plane_flow plane_basins plane_presets plane_picture plane_marks
+                plane_hand plane_list plane_edit plane""".split(),
+    "step": "common words step_math step_plot step".split(),
+    "review": "common words review_math review_plot review".split(),
 }
 TABLES = {"review": ("imdb", "yelp")}
-WITHOUT = "This picture moves: it needs JavaScript, which is switched off or is still loading."
 
 
 class explorable(nodes.General, nodes.Element):
-    """The place of an explorable on a page."""
+    """The place of an explorable on a page; until its script runs, what the directive holds stands there."""
 
 
 class Explore(SphinxDirective):
     required_arguments = 1
+    has_content = True
 
     def run(self):
         (name,) = self.arguments
         if name not in SCRIPTS:
             raise self.error(f"explore: {name!r} is not known, but one of {', '.join(SCRIPTS)} is needed")
+        self.assert_has_content()  # what is missing without JavaScript, and which page shows it in figures
         self.env.metadata[self.env.docname].setdefault("explore", []).append(name)
-        return [explorable(name=name)]
+        return [explorable("", *self.parse_content_to_nodes(), name=name)]
 
 
 def visit(translator, node):
-    translator.body.append(container(node["name"]))
-    raise nodes.SkipNode
+    translator.body.append(opening(node["name"]))
 
 
-def container(name: str) -> str:
-    """What stands on the page until the script is there."""
-    return f'<div class="explore" data-explore="{escape(name)}"><p class="ex-waiting">{WITHOUT}</p></div>\n'
+def depart(translator, node):
+    translator.body.append("</div>\n")
 
 
-def visit_text(translator, node):
-    raise nodes.SkipNode
+def opening(name: str) -> str:
+    return f'<div class="explore" data-explore="{escape(name)}">'
+
+
+def say(translator, node):
+    """On paper only what the directive holds."""
 
 
 def add_scripts(app, pagename, templatename, context, doctree):
@@ -79,7 +83,7 @@ def table_script(corpus: str, table: dict[str, tuple[float, float]]) -> str:
 
 
 def setup(app):
-    app.add_node(explorable, html=(visit, None), latex=(visit_text, None), text=(visit_text, None))
+    app.add_node(explorable, html=(visit, depart), latex=(say, say), text=(say, say))
     app.add_directive("explore", Explore)
     app.connect("html-page-context", add_scripts)
     app.connect("build-finished", write_tables)

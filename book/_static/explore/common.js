@@ -27,6 +27,38 @@
     return (x < 0 && !zero ? "\u2212" : plus && !zero ? "+" : "") + text;
   }
 
+  const button = (text, onclick, more) => el("button", { type: "button", onclick, ...more }, text);
+
+  /* A choice of one of many, [value, text] each. */
+  const select = (choices, attributes) =>
+    el(
+      "select",
+      { autocomplete: "off", ...attributes },
+      choices.map(([value, text]) => el("option", { value }, text)),
+    );
+
+  /* A table that scrolls if it must, named for those who cannot see it: {box, fill}; a row is [attributes, cells]. */
+  function table(label, headings) {
+    const body = el("tbody", {});
+    const head = el(
+      "tr",
+      {},
+      headings.map((text) => el("th", { scope: "col" }, text)),
+    );
+    const box = el(
+      "div",
+      { class: "ex-scroll", tabindex: 0, role: "region", "aria-label": label },
+      el("table", { class: "ex-table" }, el("thead", {}, head), body),
+    );
+    const row = ([attributes, cells]) =>
+      el(
+        "tr",
+        attributes,
+        cells.map((cell) => el("td", {}, cell)),
+      );
+    return { box, fill: (rows) => body.replaceChildren(...rows.map(row)) };
+  }
+
   /* A labelled slider with its value in words beside it: {row, input, say}. */
   function slider(label, options, oninput) {
     const output = el("output", {});
@@ -55,12 +87,25 @@
     };
   }
 
+  /* Names of examples that stand in italics in the text of the page become buttons that load them. */
+  function links(box, names, load) {
+    for (const word of document.querySelectorAll("em")) {
+      if (!names.includes(word.textContent)) continue;
+      const go = () => {
+        load(word.textContent);
+        box.scrollIntoView({ block: "start" });
+      };
+      word.replaceChildren(button(word.textContent, go, { class: "ex-link" }));
+    }
+  }
+
   /* Make the explorable in every container of this name, when the page is there. */
   function mount(name, make) {
     const start = () =>
       document.querySelectorAll(`.explore[data-explore="${name}"]`).forEach((box) => {
-        box.querySelectorAll(".ex-waiting").forEach((note) => note.remove());
+        const waiting = [...box.childNodes]; // they say what is missing while this script is
         make(box);
+        waiting.forEach((node) => node.remove());
         box.dataset.ready = "yes";
       });
     if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
@@ -68,5 +113,5 @@
   }
 
   window.Explore = window.Explore || {};
-  Object.assign(window.Explore, { COLOURS, GREY, el, svg, number, slider, once, mount });
+  Object.assign(window.Explore, { COLOURS, GREY, el, svg, number, button, select, table, slider, once, links, mount });
 })();

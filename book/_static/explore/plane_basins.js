@@ -81,5 +81,5 @@
     return () => clearTimeout(timer);
   }
 
-  window.Explore.basins = { COARSE, FINE, middle, limit, glance, study };
+  window.Explore.basins = { COARSE, FINE, middle, glance, study };
 })();

@@ -57,5 +57,5 @@
   }
 
   window.Explore = window.Explore || {};
-  window.Explore.margin = { shortest, judge, selections };
+  window.Explore.margin = { selections };
 })();

@@ -1,25 +1,15 @@
-/* The picture of the plane: basins on a canvas, above it orbits, directions, margin bands and tokens as SVG. */
+/* The paper of the plane: axes, basins on a canvas, above them max-margin directions and margin bands as SVG. */
 (function () {
   "use strict";
-  const { el, svg, number, flow, basins, GREY } = window.Explore;
+  const { el, svg, number, GREY } = window.Explore;
 
   const HALF = 2.5; // the window is [-HALF, HALF] on both axes, for keys and for p alike
   const SIZE = 500;
-  const SHAPES = [
-    (r) => svg("circle", { r }),
-    (r) => svg("rect", { x: -0.85 * r, y: -0.85 * r, width: 1.7 * r, height: 1.7 * r }),
-    (r) => svg("path", { d: `M0 ${-1.15 * r}L${1.05 * r} ${0.75 * r}L${-1.05 * r} ${0.75 * r}Z` }),
-  ];
-  const LABEL = [
-    [13, -11],
-    [13, 21],
-    [-13, 21],
-  ]; // beside the token, a place for each document
 
   const sx = (x) => (SIZE * (x + HALF)) / (2 * HALF);
   const sy = (y) => (SIZE * (HALF - y)) / (2 * HALF);
   const round = (x) => x.toFixed(1);
-  const name = (i, t) => "ABC"[i] + (t + 1);
+  const name = (i, t) => "ABCD"[i] + (t + 1);
   const title = (selection) => selection.map((t, i) => name(i, t)).join(" ");
 
   function picture() {
@@ -32,6 +22,7 @@
       rays: layer("ex-rays"),
       path: layer("ex-path"),
       tokens: layer("ex-tokens"),
+      labels: layer("ex-labels"),
     };
     const root = svg(
       "svg",
@@ -68,33 +59,6 @@
       context.fillStyle = colour(cells[k]) + "3d";
       context.fillRect(k % N, Math.floor(k / N), 1, 1);
     }
-  }
-
-  /* The orbit from a start as the data of an SVG path, with what it came to. */
-  function trace(P, table, x, y, tolerance) {
-    const points = [[x, y]];
-    const end = flow.follow(P, table, x, y, {
-      tolerance,
-      longest: 0.12,
-      visit: (px, py) => {
-        points.push([px, py]);
-        return Math.max(Math.abs(px), Math.abs(py)) < 1.2 * HALF;
-      },
-    });
-    return { d: "M" + points.map(([px, py]) => `${round(sx(px))} ${round(sy(py))}`).join("L"), end };
-  }
-
-  /* Orbits from a side x side grid of starts. */
-  function orbits({ layers }, P, table, side, colour) {
-    const lines = [];
-    for (let k = 0; k < side * side; k++) {
-      const x = basins.middle(k % side, side, HALF),
-        y = basins.middle(Math.floor(k / side), side, HALF);
-      const { d, end } = trace(P, table, x, y, 1e-3);
-      const stroke = end.ended === "settled" ? colour(end.selection.join()) : GREY;
-      lines.push(svg("path", { d, stroke }), svg("circle", { cx: round(sx(x)), cy: round(sy(y)), r: 2, fill: stroke }));
-    }
-    layers.orbits.replaceChildren(...lines);
   }
 
   /* The max-margin direction of each locally optimal selection, from the origin to the edge; the shown one as well. */
@@ -138,63 +102,6 @@
     );
   }
 
-  /* One token, which can be dragged, focused and moved by keys. */
-  function token(i, t, { x, y, score }, { rank, chosen, labelled, ...events }) {
-    const place = LABEL[i],
-      shape = SHAPES[i]([10, 8.5, 8][i]);
-    shape.setAttribute("class", "ex-shape");
-    shape.setAttribute("fill-opacity", 0.15 + 0.85 * rank);
-    return svg(
-      "g",
-      {
-        class: "ex-token" + (chosen ? " ex-chosen" : ""),
-        transform: `translate(${round(sx(x))} ${round(sy(y))})`,
-        tabindex: 0,
-        role: "button",
-        "aria-roledescription": "movable token",
-        "data-token": name(i, t),
-        "aria-label": `${name(i, t)} at ${number(x)}, ${number(y)}, score ${number(score)}; arrow keys move it, plus and minus change its score`,
-        ...events,
-      },
-      svg("circle", { r: 22, class: "ex-grip" }),
-      chosen ? svg("circle", { r: 15, class: "ex-ring" }) : null,
-      shape,
-      labelled
-        ? svg(
-            "text",
-            { x: place[0], y: place[1], "text-anchor": place[0] < 0 ? "end" : "start" },
-            `${name(i, t)}: ${number(score, 1)}`,
-          )
-        : null,
-    );
-  }
-
-  /* The start of the flow that is followed, and its orbit. */
-  function path({ layers }, P, table, [x, y], colour, events) {
-    const { d, end } = trace(P, table, x, y, 1e-6);
-    const tint = end.ended === "settled" ? colour(end.selection.join()) : GREY;
-    layers.path.replaceChildren(
-      svg("path", { d, stroke: tint }),
-      svg(
-        "g",
-        {
-          class: "ex-start",
-          transform: `translate(${round(sx(x))} ${round(sy(y))})`,
-          tabindex: 0,
-          role: "button",
-          "aria-roledescription": "movable start",
-          "data-token": "p",
-          "aria-label": `start p at ${number(x)}, ${number(y)}; arrow keys move it`,
-          ...events,
-        },
-        svg("circle", { r: 22, class: "ex-grip" }),
-        svg("path", { d: "M0 -9L9 0L0 9L-9 0Z", fill: tint }),
-        svg("text", { x: -14, y: -10, "text-anchor": "end" }, "p"),
-      ),
-    );
-    return end;
-  }
-
   /* A pointer's place in the plane. */
   function place({ root }, event) {
     const frame = root.getBoundingClientRect();
@@ -204,5 +111,5 @@
     ];
   }
 
-  window.Explore.planePicture = { HALF, picture, paint, orbits, rays, band, token, path, place, name, title };
+  window.Explore.planePicture = { HALF, picture, paint, rays, band, place, sx, sy, round, name, title };
 })();

@@ -27,7 +27,7 @@
       ],
     },
     "three documents of seven tokens": {
-      note: "A draw in the manner of Paper B, Figure 1(c): Gaussian clouds, one token of each document scores 1, the others 0.5.",
+      note: "Paper B, Figures 1(c) and 4, keys rounded to two digits: the first token of each document scores 1, the others 0.5.",
       start: [-1.5, 0.5],
       documents: [
         [
@@ -77,8 +77,26 @@
         ],
       ],
     },
+    "a longer third key": {
+      note: "The same for Figure 3(b): C1 is now (0.5, 1.5) and scores 1.5. With the head fixed, p goes to the direction of (5, 1). In the paper v is trained too, and p goes to (1, 0).",
+      start: [0, -1],
+      documents: [
+        [
+          [1, 1, 1],
+          [0, 0, 0],
+        ],
+        [
+          [1, -1, 1],
+          [0, 0, 0],
+        ],
+        [
+          [0.5, 1.5, 1.5],
+          [0, 0, 0],
+        ],
+      ],
+    },
     "a loud document": {
-      note: "Paper B, Figure 5 with C = 6: raise and lower the score of A1. The limit stays, the way there bends.",
+      note: "Paper B, Figure 5 with C = 6, the score of A1. The loss decides to which side the way bends; the limit stays.",
       start: [-1, 0],
       documents: [
         [
@@ -102,6 +120,44 @@
         [
           [-2, 1, 1],
           [0, 0, 0],
+        ],
+      ],
+    },
+    "four documents on a circle": {
+      note: "A draw of our own by the rule of Paper B, Figure 9, in the plane: tokens and v on the unit circle, labels at random. The best tokens cannot all be selected; a start ends in a local limit or in none.",
+      start: [0.5, 1.5],
+      documents: [
+        [
+          [0.34, -0.94, -0.78],
+          [-0.17, -0.99, -0.37],
+          [0.84, 0.54, -0.45],
+          [-0.39, 0.92, 0.81],
+          [0.45, -0.89, -0.85],
+          [0.95, -0.3, -0.97],
+        ],
+        [
+          [-0.38, -0.92, -0.15],
+          [0.98, -0.21, -0.95],
+          [0.67, -0.74, -0.96],
+          [0.14, -0.99, -0.63],
+          [0.98, 0.22, -0.72],
+          [0.63, 0.78, -0.14],
+        ],
+        [
+          [-0.79, 0.61, 0.99],
+          [0.78, -0.62, -0.99],
+          [-0.75, -0.66, 0.31],
+          [0.99, 0.15, -0.77],
+          [0.83, 0.56, -0.42],
+          [0.6, 0.8, -0.1],
+        ],
+        [
+          [-0.19, 0.98, -0.67],
+          [-0.94, -0.35, -0.62],
+          [0.13, 0.99, -0.4],
+          [-0.58, -0.82, -0.07],
+          [-0.5, 0.86, -0.88],
+          [-0.17, 0.98, -0.66],
         ],
       ],
     },

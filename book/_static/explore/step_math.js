@@ -58,6 +58,7 @@
   }
 
   const dot = (x, y) => x.reduce((sum, xk, k) => sum + xk * y[k], 0);
+  const largest = (list) => list.reduce((x, y) => Math.max(x, y), -Infinity); // of any length, unlike Math.max(...list)
   const sigmoid = (x) => (x < 0 ? Math.exp(x) / (1 + Math.exp(x)) : 1 / (1 + Math.exp(-x)));
 
   /* E - eta grad_E L = E + eta (a v' + omega p'), with g_i = sigmoid(-y_i f_i), a_s = (1/n) sum g_i y_i A_is and
@@ -69,7 +70,7 @@
       omega = E.map(() => 0),
       n = documents.length;
     documents.forEach(({ counts }, i) => {
-      const top = Math.max(...Array.from(counts.keys(), (s) => z[s]));
+      const top = largest(Array.from(counts.keys(), (s) => z[s]));
       const mass = Array.from(counts, ([s, count]) => [s, count * Math.exp(z[s] - top)]);
       const total = mass.reduce((sum, [, m]) => sum + m, 0);
       const f = mass.reduce((sum, [s, m]) => sum + (m / total) * gamma[s], 0);
@@ -85,9 +86,9 @@
 
   /* The bound of the theorem on |R_s| in E1_s = E0_s + (eta/2) alpha_s v + eta R_s. */
   function remainderBound(words, { E, p, v }) {
-    const largest = (x) => Math.max(0, ...E.map((row) => Math.abs(dot(row, x))));
-    const z = largest(p),
-      g = largest(v),
+    const size = (x) => largest(E.map((row) => Math.abs(dot(row, x))));
+    const z = size(p),
+      g = size(v),
       norm = (x) => Math.sqrt(dot(x, x)),
       grown = Math.exp(2 * z);
     const B = norm(v) * (Math.expm1(2 * z) / 2 + (grown * g) / 4) + norm(p) * grown * 2 * g * (0.5 + g / 4);

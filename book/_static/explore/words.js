@@ -32,5 +32,5 @@
   }
 
   window.Explore = window.Explore || {};
-  window.Explore.words = { fold, tokenize, spans, compare };
+  window.Explore.words = { tokenize, spans, compare };
 })();
