@@ -18,6 +18,7 @@ import names
 import nbformat
 import notebooks
 import pytest
+import test_index
 from attnlib.claims import ledger
 from bs4 import BeautifulSoup
 from myst_nb.core.config import NbParserConfig
@@ -300,3 +301,26 @@ def test_notebook_for_download_runs_anywhere(book, chapter, tmp_path):
 def test_says_which_notebooks_were_not_run():
     if not NIGHTLY:
         pytest.skip("LEFT OUT: of the notebooks for download only intro and margin are run; make nightly runs all")
+
+
+def test_the_index_leads_to_its_places(book):
+    """Every entry of the sources is in the index, and every link of the index ends at a place that exists."""
+    soup = BeautifulSoup((book / "genindex.html").read_text(), "html.parser")
+    ids, links = {}, soup.select("table.genindextable a[href]")
+    for link in links:
+        page, _, anchor = link["href"].partition("#")
+        if page not in ids:
+            ids[page] = {tag["id"] for tag in BeautifulSoup((book / page).read_text(), "html.parser").select("[id]")}
+        assert anchor in ids[page], link["href"]
+    listed = [" ".join(link.text.split()) for link in links]
+    written = {entry.rpartition("; ")[2] for entry in test_index.entries()} - {"SVM", "ATT-SVM", "GMM", "LMM"}
+    assert len(links) >= 150 and written <= set(listed)
+    see = soup.select("table.genindextable em")
+    assert len(see) == 4 and all(any(word.text.endswith(name) for name in listed) for word in see)
+
+
+@pytest.mark.parametrize("page", ["book/intro", "book/flow", "search", "genindex"])
+def test_every_page_leads_to_the_index(visit, page):
+    tab = visit(page)
+    tab.locator(".bd-sidebar-primary").get_by_role("link", name="Index", exact=True).click()
+    assert tab.url.endswith("/genindex.html") and tab.get_by_role("link", name="barrier", exact=True).is_visible()

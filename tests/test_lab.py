@@ -139,7 +139,9 @@ def test_double_click_run_all_save(lab, tab, chapter):
     tab.locator(".jp-Dialog .jp-mod-accept").click()
     codes = jupytext.reads(before.decode(), "md:myst").cells
     last = f"[{sum(cell.cell_type == 'code' for cell in codes)}]:"
-    panel.locator(".jp-CodeCell .jp-InputPrompt").last.get_by_text(last, exact=True).wait_for(timeout=240_000)
+    panel.locator(".jp-CodeCell .jp-InputPrompt").last.get_by_text(last, exact=True).wait_for(
+        state="attached", timeout=240_000
+    )  # a folded cell shows no prompt
     errors = panel.locator(
         ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error'], [data-mime-type$=stderr]"
     )

@@ -26,10 +26,12 @@ def badge(record, book) -> str:
     """One line: the kind of evidence, residual and tolerance, seeds, controls."""
     mark, state = ("✓", "holds") if record["ok"] else ("✗", "fails")
     failing = sum(control["ok"] for control in record["controls"])
+    controls = "its control fails as it must"
+    if len(record["controls"]) != 1 or not failing:
+        controls = f"{failing} of {len(record['controls'])} controls fail as they must"
     text = (
         f"{record['kind']}: residual {number(record['outcome']['residual'])}, tolerance {number(record['tolerance'])}, "
-        f"{record['seeds']} {'seed' if record['seeds'] == 1 else 'seeds'}; "
-        f"{failing} of {len(record['controls'])} {'control' if len(record['controls']) == 1 else 'controls'} fail as they must"
+        f"{record['seeds']} {'seed' if record['seeds'] == 1 else 'seeds'}; {controls}"
     )
     return (
         f'<p class="evidence {state}"><a href="{book.evidence(record["id"])}" title="{escape(record["statement"])}">'
