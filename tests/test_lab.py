@@ -130,6 +130,7 @@ def test_lab_opens_on_the_table_of_contents(tab):
     assert tab.outside == []
 
 
+IDLE = "jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status == 'idle'"
 LAST = """n => [...jupyterapp.shell.currentWidget.content.model.cells]
                 .filter(cell => cell.type == "code").at(-1).executionCount == n"""  # folded cells have no prompt
 
@@ -142,6 +143,7 @@ def test_double_click_run_all_save(lab, tab, chapter):
     panel = tab.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
     panel.get_by_role("heading", name=names.book().titles[chapter]).first.wait_for()
     assert panel.locator("aside.myst-error, .katex-error, .jp-RenderedMarkdown [class*=error]").count() == 0
+    tab.wait_for_function(IDLE, timeout=120_000)  # a kernel that is still starting loses the run
     panel.locator(
         ".jp-Toolbar [data-jp-item-name=restart-and-run] button, [data-jp-item-name=restart-and-run]"
     ).first.click()
