@@ -9,9 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from . import checks
 from .losses import LOGISTIC, Loss
-from .problem import SelectionProblem
 
 AS_PRINTED = {
     "logistic": lambda u: torch.log(1 + torch.exp(-u)),
@@ -51,19 +49,6 @@ def usual_loop(
         ]
         points.append([x.detach() for x in parameters])
     return Iterates(*(torch.stack(list(x)).double().numpy() for x in zip(*points)))
-
-
-def joint_directions(X, labels, p, v, W=None, ell: Loss = LOGISTIC) -> tuple[np.ndarray, np.ndarray]:
-    """The unit vectors -grad_p L / |grad_p L| and -grad_v L / |grad_v L| at (p, v), both in the log domain."""
-    X = checks.floats("X", X, (None, None, None))
-    problem = SelectionProblem.from_sequences(X, labels, v, W, ell)
-    z = (problem.keys @ problem.check_point(p)).reshape(X.shape[:2])
-    s = np.exp(z - z.max(axis=1, keepdims=True))
-    features = np.einsum("it,itd->id", s / s.sum(axis=1, keepdims=True), X)
-    y = problem.labels
-    log_g = ell.log_slope(y * (features @ np.asarray(v, dtype=float)))
-    G = (np.exp(log_g - log_g.max()) * y) @ features  # the largest weight is 1: the sum cannot underflow
-    return problem.direction(p), G / np.linalg.norm(G)
 
 
 def last_trusted(points, directions, rate: float, tolerance: float = 0.01) -> int:

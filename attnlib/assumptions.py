@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from . import checks
-from .margin import label_margin, max_margin, selection_matrix
+from .joint import Joint, dominance, label_margin_of, selected_attention
+from .margin import max_margin, selection_matrix
 from .optimality import optimal_sets
 from .problem import SelectionProblem
 from .shortest import Infeasible
@@ -113,41 +114,31 @@ def general_position(problem: SelectionProblem, selection, tolerance: float = 1e
                 raise Violated(f"general position: the differences {named} {what}", at[0][0])
 
 
-def assumption_c(X, labels, selection, points, W=None) -> tuple[float, float]:
-    """C at the points p (k, d'): the label margin Gamma of the selected tokens, and the largest nu they allow in
+def assumption_c(joint: Joint, selection, points) -> float:
+    """C at the points p (k, d'): the largest nu that they allow in
 
-        margin of the attention features at p  <=  Gamma - nu max_i (1 - attention on the selected token of i).
+        margin of the attention features at p  <=  Gamma - nu max_i (1 - attention on the selected token of i),
 
-    X (n, T, d), selection: the place 0..T-1 of a token in each document. Raises if a point allows no nu > 0. Points
-    where attention is within 1e-6 of the selected tokens say nothing; if all are such, nu is infinite.
+    with Gamma the label margin of the selected tokens. Raises if a point allows no nu > 0. Points where attention is
+    within 1e-6 of the selected tokens say nothing; if all are such, nu is infinite.
     """
-    X = checks.floats("X", X, (None, None, None)).astype(np.float64)
-    n, i = len(X), np.arange(len(X))
-    keys = X if W is None else X @ checks.floats("W", W, (None, X.shape[2])).T
-    try:
-        Gamma = label_margin(X[i, selection], labels).margin
-    except Infeasible as refusal:
-        raise Violated("assumption C: no v separates the selected tokens by label") from refusal
+    full = selected_attention(joint, selection)
+    Gamma = label_margin_of(joint, full)
+    if Gamma == 0:
+        raise Violated("assumption C: no v separates the selected tokens by label")
     nu = np.inf
-    for p in checks.floats("points", points, (None, keys.shape[2])):
-        z = keys @ p
-        A = np.exp(z - z.max(axis=1, keepdims=True))
-        A /= A.sum(axis=1, keepdims=True)
-        lost = A.sum(axis=1) - A[i, selection]
-        if lost.max() <= 1e-6:
-            continue
-        try:
-            reached = label_margin(np.einsum("nt,ntd->nd", A, X), labels).margin
-        except Infeasible:
-            reached = 0.0
-        nu = min(nu, (Gamma - reached) / lost.max())
+    for p in checks.floats("points", points, (None, joint.base.keys.shape[1])):
+        A = joint.attention(p)
+        lost = 1 - A[full > 0]
+        if lost.max() > 1e-6:
+            nu = min(nu, dominance(joint, selection, [A])[0])
         if nu <= 1e-12:
             raise Violated(
-                f"assumption C: at p = {np.round(p, 6).tolist()} the attention features have margin {reached:.6g}, the "
-                f"selected tokens {Gamma:.6g}; document {lost.argmax()} of {n} attends least to its selected token",
+                f"assumption C: at p = {np.round(p, 6).tolist()} the margin is that of the selected tokens, {Gamma:.6g}, "
+                f"or more; document {lost.argmax()} of {len(A)} attends least to its selected token",
                 int(lost.argmax()),
             )
-    return Gamma, nu
+    return nu
 
 
 def common_token(X, labels, selection) -> tuple[float, float]:

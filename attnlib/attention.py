@@ -12,8 +12,9 @@ from scipy.special import expit
 
 from . import checks
 from .corpus import Corpus
-from .pooling import Pooled, blas, pool
+from .pooling import Pooled, pool
 from .problem import SelectionProblem
+from .threads import blas, halves, side_by_side
 
 
 class Gradients(NamedTuple):
@@ -82,9 +83,15 @@ class Attention:
         """
         self._check(corpus)
         with blas().limit(limits=1):
-            coefficients = backward(self.E, self.p, self.v, corpus)[1]
-            grad_v, grad_p = coefficients.T @ self.E
-            return Gradients(coefficients @ np.stack([self.v, self.p]), grad_p, grad_v)
+            coefficients = backward(self.E, self.p, self.v, corpus)[1].astype(self.E.dtype)
+            grad_E, directions = np.empty_like(self.E), np.stack([self.v, self.p])
+
+            def part(rows):
+                np.matmul(np.stack(coefficients[:, rows], axis=1), directions, out=grad_E[rows])
+                return [c[rows] @ self.E[rows] for c in coefficients]
+
+            grad_v, grad_p = np.sum(side_by_side(part, halves(len(self.E)), self.E.size), axis=0)
+            return Gradients(grad_E, grad_p, grad_v)
 
     def problem(self, corpus: Corpus) -> SelectionProblem:
         """Training p alone: the selection problem on keys E and values E v."""
@@ -105,12 +112,12 @@ class Attention:
 
 def forward(E, p, v, corpus: Corpus) -> Pooled:
     """The pass from the parameters to the logits, which are its `f`."""
-    z, gamma = np.ascontiguousarray((E @ np.stack([p, v], axis=1)).T)
-    return pool(corpus.counts_as(E.dtype), z, gamma)
+    parts = side_by_side(lambda rows: [E[rows] @ w for w in (p, v)], halves(len(E)), E.size)
+    z, gamma = np.concatenate(parts, axis=1, dtype=np.float64)
+    return pool(corpus.bags, z, gamma)
 
 
 def backward(E, p, v, corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
-    """f (n,), and -(a, omega) side by side (|S|, 2): every gradient of the loss is a product with these."""
-    pooled = forward(E, p, v, corpus)
-    y = corpus.labels.astype(E.dtype)
-    return pooled.f, np.stack(pooled.adjoint(y * expit(-y * pooled.f) / -len(corpus)), axis=1)
+    """f (n,), and -(a, omega) (2, |S|): every gradient of the loss is a product with these."""
+    pooled, y = forward(E, p, v, corpus), corpus.labels
+    return pooled.f, np.stack(pooled.adjoint(y * expit(-y * pooled.f) / -len(corpus)))

@@ -12,6 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from tqdm import tqdm
 
 from . import checks
+from .bags import Bags
 
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
@@ -75,14 +76,10 @@ class Corpus:
         lengths.flags.writeable = False
         return lengths
 
-    def counts_as(self, dtype) -> sparse.csr_array:
-        """C in the precision of a model; the float32 copy is made once and shares its index arrays."""
-        return self.counts if dtype == np.float64 else self._counts32
-
     @cached_property
-    def _counts32(self) -> sparse.csr_array:
-        C = self.counts
-        return sparse.csr_array((C.data.astype(np.float32), C.indices, C.indptr), shape=C.shape)
+    def bags(self) -> Bags:
+        """C with its products."""
+        return Bags(self.counts)
 
     @classmethod
     def from_tokens(cls, documents: Iterable[Sequence[str]], labels, vocabulary=None) -> "Corpus":

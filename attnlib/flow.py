@@ -15,8 +15,8 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 from scipy.integrate import BDF, LSODA, Radau
 
-from .pooling import blas
 from .problem import SelectionProblem
+from .threads import blas
 
 LOST = 1e-6  # rounding error of the tangent at which an orbit is given up
 STEP = 2.0  # the longest step near the origin, in units of a score

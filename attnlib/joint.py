@@ -48,10 +48,13 @@ class Joint:
         """Training p with v fixed."""
         return replace(self.base, values=(self.X @ checks.floats("v", v, self.X.shape[2:])).ravel())
 
+    def attention(self, p) -> np.ndarray:
+        """A_iu, rows summing to 1: (n, T)."""
+        return softmax((self.base.keys @ self.base.check_point(p)).reshape(self.X.shape[:2]), axis=1)
+
     def features(self, p) -> np.ndarray:
         """x_i^p: (n, d)."""
-        z = (self.base.keys @ self.base.check_point(p)).reshape(self.X.shape[:2])
-        return np.einsum("iu,iud->id", softmax(z, axis=1), self.X)
+        return np.einsum("iu,iud->id", self.attention(p), self.X)
 
     def directions(self, v, p) -> tuple[np.ndarray, np.ndarray]:
         """The unit vectors -grad_v L / |grad_v L| and -grad_p L / |grad_p L|."""
@@ -124,6 +127,12 @@ def log_softplus(x) -> np.ndarray:
     return np.where(x < -30, x, np.log(np.logaddexp(0, np.maximum(x, -30))))
 
 
+def selected_attention(joint: Joint, selection) -> np.ndarray:
+    """All attention of each document on its selected token: (n, T), with one 1 in a row."""
+    n, T = joint.X.shape[:2]
+    return np.eye(T)[np.asarray(selection) - T * np.arange(n)]
+
+
 def label_margin_of(joint: Joint, A) -> float:
     """The margin of the label SVM on the features sum_u A_iu x_iu of an attention pattern A (n, T), 0 if none."""
     features = np.einsum("iu,iud->id", A, joint.X)
@@ -136,20 +145,18 @@ def label_margin_of(joint: Joint, A) -> float:
 def dominance(joint: Joint, selection, patterns) -> np.ndarray:
     """(Gamma - margin of A) / max_i (1 - A_i alpha_i) for attention patterns A (k, n, T), Gamma the margin with all
     attention on the selected tokens: (k,). Assumption C says that it stays above some nu > 0."""
-    n, T = joint.X.shape[:2]
-    token = np.asarray(selection) - T * np.arange(n)
-    full = label_margin_of(joint, np.eye(T)[token])
-    off = [1 - A[np.arange(n), token].min() for A in patterns]
-    return np.array([(full - label_margin_of(joint, A)) / q for A, q in zip(patterns, off)])
+    full = selected_attention(joint, selection)
+    Gamma = label_margin_of(joint, full)
+    return np.array([(Gamma - label_margin_of(joint, A)) / (1 - A[full > 0].min()) for A in patterns])
 
 
 def label_margin_dominates(joint: Joint, selection, samples: int = 200, seed: int = 0) -> float:
     """The least `dominance` seen over patterns that move one document's attention to another token, by little or by
     all, and over random ones. If it is 0 or less, Assumption C fails, provided that some p attends like that pattern or
     comes close; if it is positive, C holds as far as was looked."""
-    n, T = joint.X.shape[:2]
-    token = np.asarray(selection) - T * np.arange(n)
-    full, patterns = np.eye(T)[token], []
+    (n, T), patterns = joint.X.shape[:2], []
+    full = selected_attention(joint, selection)
+    token = full.argmax(axis=1)
     for i in range(n):
         for u in set(range(T)) - {token[i]}:
             for share in (1e-3, 0.1, 0.5, 1.0):

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from . import checks
+from .bags import Bags
 from .losses import LOGISTIC, Loss
 from .pooling import Pooled, pool
 from .tail import Tail, tail
@@ -128,8 +129,13 @@ class SelectionProblem:
         """The number of each row's key among the distinct keys: (m,)."""
         return np.unique(self.keys, axis=0, return_inverse=True)[1]
 
+    @cached_property
+    def bags(self) -> Bags:
+        """C with its products."""
+        return Bags(self.counts)
+
     def check_point(self, p, points=()) -> np.ndarray:
         return checks.floats("p", p, (*points, self.keys.shape[1])).astype(np.float64, copy=False)
 
     def _pool(self, p) -> Pooled:
-        return pool(self.counts, self.keys @ self.check_point(p), self.values)
+        return pool(self.bags, self.keys @ self.check_point(p), self.values)

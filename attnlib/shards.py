@@ -7,13 +7,12 @@ travels: with a and omega of the shard, weighted by its share of the documents,
 
 so the sums of these two vectors over the vocabulary are all that a step needs from outside. One all-reduce of 2 |S|
 numbers, and one of three (the loss, the documents judged right, whether someone pressed Ctrl-C), and every process
-takes the same step. In a ring of w processes each sends 2 (w - 1) / w times that: for 20,000 tokens in float32 less
-than 320 kB a step, whether there are 10^5 documents or 10^9, and whether d is 128 or 12,800. Documents cost time only
-where they are kept: w machines hold w times the documents at the same seconds a step, as long as reading their counts
-(32 nnz / w bytes of memory in float32) takes longer than sending 16 |S| bytes. What is not divided is the update of E,
-O(|S| d) in every process; its rows could be shared out for the same bytes, by scattering the sums of a and omega and
-gathering z and gamma. The vocabulary is agreed on before: `train` refuses processes that begin with different words or
-parameters.
+takes the same step. In a ring of w processes each sends 2 (w - 1) / w times that: for 20,000 tokens less than 640 kB a
+step, whether there are 10^5 documents or 10^9, and whether d is 128 or 12,800. Documents cost time only where they are
+kept: w machines hold w times the documents at the same seconds a step, as long as reading their counts (24 nnz / w
+bytes of memory) takes longer than sending 32 |S| bytes. What is not divided is the update of E, O(|S| d) in every
+process; its rows could be shared out for the same bytes, by scattering the sums of a and omega and gathering z and
+gamma. The vocabulary is agreed on before: `train` refuses processes that begin with different words or parameters.
 """
 
 import contextlib

@@ -14,8 +14,8 @@ from tqdm import tqdm
 
 from .attention import Attention, backward, forward
 from .corpus import Corpus
-from .pooling import blas
 from .shards import ALONE, Team
+from .threads import blas
 
 ROWS = 256  # rows of E that are updated at a time
 
@@ -124,8 +124,8 @@ def train(
                 stopped = "patience"
             if stopped != "steps" or state.step == end:
                 break
-            coefficients *= coefficients.dtype.type(len(corpus) / n)
-            _advance(state, team.sum(coefficients), moving, method, rate)
+            coefficients = team.sum(coefficients * (len(corpus) / n)).astype(E.dtype)
+            _advance(state, coefficients, moving, method, rate)
             bar.update()
     model = Attention(**state.parameters) if validation is None else best
     history = {name: np.array(values) for name, values in history.items()}
@@ -164,7 +164,7 @@ def _advance(state, coefficients, moving, method, rate):
     E, p, v = (state.parameters[name] for name in ("E", "p", "v"))
     state.step += 1
     directions = np.stack([v, p])
-    grad_v, grad_p = coefficients.T @ E
+    grad_v, grad_p = (c @ E for c in coefficients)
     whole = {"p": grad_p, "v": grad_v}
 
     def update(name, gradient, rows=slice(None)):
@@ -179,7 +179,7 @@ def _advance(state, coefficients, moving, method, rate):
         update(name, whole[name])
     for first in range(0, len(E), ROWS):
         rows = slice(first, first + ROWS)
-        update("E", coefficients[rows] @ directions, rows)
+        update("E", coefficients[:, rows].T @ directions, rows)
 
 
 def _adam(x, g, m, s, k, rate, b1=0.9, b2=0.999, eps=1e-8):

@@ -26,7 +26,7 @@ def two_stage_study(corpus: Corpus, test: Corpus, tokens: dict, eta: float = 1e3
     gamma = eta / 2 * alpha
 
     def field(tau, z):
-        pooled = pool(C, z, gamma)
+        pooled = pool(corpus.bags, z, gamma)
         _, omega = pooled.adjoint(y * expit(-y * pooled.f) / len(y))
         K_omega = omega + gamma * (gamma @ omega)
         return K_omega / np.sqrt(omega @ K_omega)
@@ -36,13 +36,13 @@ def two_stage_study(corpus: Corpus, test: Corpus, tokens: dict, eta: float = 1e3
     often = tokens["count"] >= OFTEN
     curve = []
     for tau, z in zip(taus, path):
-        pooled = pool(C, z, gamma)
+        pooled = pool(corpus.bags, z, gamma)
         curve.append(
             (
                 tau,
                 np.logaddexp(0, -y * pooled.f).mean(),
                 np.median(1 / pooled.attention().power(2).sum(axis=1)),
-                accuracy(pool(test.counts, z, gamma).f, test.labels),
+                accuracy(pool(test.bags, z, gamma).f, test.labels),
                 spearmanr(z[often], np.abs(tokens["delta"][often]))[0],
             )
         )

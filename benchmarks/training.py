@@ -22,7 +22,7 @@ def step_seconds(corpus, steps) -> float:
 
 def measure(documents=DOCUMENTS) -> dict:
     name, corpus = imdb_size()
-    step_seconds(corpus, 1)  # warm up, and make the float32 counts
+    step_seconds(corpus, 1)  # warm up, and make the products
     hundred = [step_seconds(corpus, 100) for _ in range(3)]
     growth = []
     for size in documents:

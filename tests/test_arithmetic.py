@@ -5,7 +5,8 @@ import pytest
 from mpmath import mp, mpf, workdps
 
 from attnlib import SelectionProblem, descend
-from attnlib.arithmetic import joint_directions, last_trusted, usual_loop
+from attnlib.arithmetic import last_trusted, usual_loop
+from attnlib.joint import Joint
 
 X = np.array([[[-0.1, 1, 1], [1, 0, 0.9], [0, 0, 0]]])
 W = np.diag([1.0, 1.0, 0.0])
@@ -46,7 +47,7 @@ def test_joint_loop_and_directions_equal_autograd_and_mpmath():
     X, y = rng.standard_normal((3, 4, 2)), np.array([1.0, -1.0, 1.0])
     p, v = (rng.standard_normal(2) for _ in range(2))
     found = usual_loop(X, y, p, v, joint=True, steps=1, rate=1.0, eps=(0.0, 0.0), dtype="float64")
-    g_p, g_v = joint_directions(X, y, p, v)
+    g_v, g_p = Joint(X, y).directions(v, p)
     np.testing.assert_allclose(found.p[1] - p, g_p, atol=1e-12)
     np.testing.assert_allclose(found.v[1] - v, g_v, atol=1e-12)
     far = 2000 * v  # the weights g_i are far below the smallest float
@@ -59,7 +60,7 @@ def test_joint_loop_and_directions_equal_autograd_and_mpmath():
             g = mpf(label) / (1 + mp.exp(mpf(label) * mp.fdot(feature, map(mpf, far.tolist()))))
             G = [total + g * part for total, part in zip(G, feature)]
         wanted = [float(part / mp.norm(G)) for part in G]
-    np.testing.assert_allclose(joint_directions(X, y, p, far)[1], wanted, atol=1e-9)
+    np.testing.assert_allclose(Joint(X, y).directions(far, p)[0], wanted, atol=1e-9)
 
 
 def test_bad_dtype_is_refused():

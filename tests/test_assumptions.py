@@ -18,6 +18,8 @@ from attnlib.assumptions import (
     strict_optimum,
 )
 from attnlib.examples import figure1
+from attnlib.joint import Joint
+from attnlib.margin import label_margin
 
 LOGISTIC = SimpleNamespace(value=lambda u: np.logaddexp(0, -u), derivative=lambda u: -expit(-u))
 CORRELATION = SimpleNamespace(value=lambda u: -u, derivative=lambda u: -1.0)
@@ -91,16 +93,18 @@ def test_c():
     X[:, 0] = y[:, None] * a
     points = 3 * rng.standard_normal((200, 2))
     length, sure = common_token(X, y, [0, 0, 0])
-    Gamma, nu = assumption_c(X, y, [0, 0, 0], points)
-    assert Gamma == pytest.approx(length) and nu >= sure > 0
-    assert assumption_c(X, y, [0, 0, 0], np.zeros((0, 2)))[1] == np.inf
+    joint, chosen = Joint(X, y), [0, 4, 8]
+    assert label_margin(X[:, 0], y).margin == pytest.approx(length)
+    assert assumption_c(joint, chosen, points) >= sure > 0
+    assert assumption_c(joint, chosen, np.zeros((0, 2))) == np.inf
+    assert assumption_c(joint, chosen, 1e4 * label_margin(X[:, 0], y).p[None]) > 0
     longer = X.copy()
     longer[:, 1] = 2 * y[:, None] * a
-    with pytest.raises(Violated, match="the attention features have margin"):
-        assumption_c(longer, y, [0, 0, 0], points)
+    with pytest.raises(Violated, match="the margin is that of the selected tokens, 2.23607, or more; document"):
+        assumption_c(Joint(longer, y), chosen, points)
     with pytest.raises(Violated, match="document 0 has a token as long"):
         common_token(longer, y, [0, 0, 0])
     with pytest.raises(Violated, match="document 1 is not y a"):
         common_token(X, [1, 1, 1], [0, 0, 0])
     with pytest.raises(Violated, match="no v separates"):
-        assumption_c(X, [1, 1, -1], [0, 0, 0], points)
+        assumption_c(Joint(X, [1, 1, -1]), chosen, points)

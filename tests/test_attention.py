@@ -44,7 +44,8 @@ def test_float32_agrees_with_float64(case):
     small = as_float32(model)
     with np.errstate(over="raise", divide="raise", invalid="raise"):
         got, A, f = small.gradients(corpus), small.attention(corpus), small.logits(corpus)
-    assert {x.dtype for x in (*got, A, f, small.z, small.gamma)} == {np.dtype(np.float32)}
+    assert {x.dtype for x in (*got, small.z, small.gamma)} == {np.dtype(np.float32)}
+    assert A.dtype == f.dtype == np.float64  # sums over many tokens
     assert all(np.isfinite(x).all() for x in (*got, A.data, f))
     assert_gradients_close(got, model.gradients(corpus), model, corpus, 1e-5)
     np.testing.assert_allclose(A.toarray(), model.attention(corpus).toarray(), atol=1e-5)

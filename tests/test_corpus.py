@@ -105,15 +105,6 @@ def test_pickle(corpus):
     assert (again.vocabulary, again.left_out, repr(again)) == (corpus.vocabulary, corpus.left_out, repr(corpus))
 
 
-@given(corpora())
-def test_counts_as(corpus):
-    assert corpus.counts_as(np.float64) is corpus.counts
-    C = corpus.counts_as(np.dtype(np.float32))
-    assert C.dtype == np.float32 and C is corpus.counts_as(np.float32)
-    assert np.shares_memory(C.indices, corpus.counts.indices)
-    np.testing.assert_array_equal(C.toarray(), corpus.counts.toarray())
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -76,15 +76,15 @@ MUTANTS = [
     Mutant(
         "attention.py",
         "the plane's vectors exchanged",
-        "coefficients @ np.stack([self.v, self.p])",
-        "coefficients @ np.stack([self.p, self.v])",
+        "np.stack([self.v, self.p])",
+        "np.stack([self.p, self.v])",
         "thm-exact-step thm-gradients",
     ),
     Mutant(
         "attention.py",
         "the gradients of p and v exchanged",
-        "grad_v, grad_p = coefficients.T @ self.E",
-        "grad_p, grad_v = coefficients.T @ self.E",
+        "grad_v, grad_p = np.sum(",
+        "grad_p, grad_v = np.sum(",
         "prop-conserved thm-gradients",
     ),
     Mutant(
@@ -111,8 +111,8 @@ MUTANTS = [
     Mutant(
         "pooling.py",
         "omega without f",
-        "both(self.W.T, r, r * self.f)",
-        "both(self.W.T, r, r)",
+        "self.W.adjoint(r, r * self.f)",
+        "self.W.adjoint(r, r)",
         "prop-conserved thm-gradients",
     ),
     Mutant(
@@ -126,7 +126,7 @@ MUTANTS = [
         "pooling.py",
         "attention by length",
         "Pooled(W, e, S, gamma, N / S)",
-        "Pooled(W, e, S, gamma, N / C.sum(axis=1))",
+        "Pooled(W, e, S, gamma, N / bags.C.sum(axis=1))",
         "prop-bag",
     ),
     Mutant(

@@ -110,8 +110,8 @@ def test_what_travels_does_not_depend_on_the_documents_or_the_dimension():
             return team.sent
 
         sent[n, d] = in_team(2, work)
-    # 10 steps of 2 vectors of float32, 11 of three sums, two sizes, and two agreements
-    assert {tuple(values) for values in sent.values()} == {(10 * 2 * 50 * 4 + 11 * 3 * 8 + 16 + 2 * 16,) * 2}
+    # 10 steps of 2 vectors of float64, 11 of three sums, two sizes, and two agreements
+    assert {tuple(values) for values in sent.values()} == {(10 * 2 * 50 * 8 + 11 * 3 * 8 + 16 + 2 * 16,) * 2}
 
 
 @pytest.mark.parametrize(
@@ -230,20 +230,15 @@ def test_two_processes_end_with_the_same_bits(processes):
 
 @pytest.mark.parametrize("method, rate", [("adam", 0.02), ("gd", 1.0)])
 def test_two_processes_find_what_one_finds(processes, method, rate):
-    """To 1e-10 in float64. In float32 the sums are added up in another order: then each is as far from float64, within
-    a factor of 4, as the other, and the loss and the accuracy, which are summed in float64, agree to 1e-6."""
+    """To 1e-10 in float64, and to 1e-6 in float32, where the sums over documents are those of float64 too."""
     corpus, other = (tilted_zipf(n=201, size=600, length=30, seed=seed) for seed in (0, 1))
     options = {"method": method, "rate": rate, "train_v": True, "validation": other, "progress": False}
-    small, wide = (train(corpus, 6, 25, dtype=dtype, **options) for dtype in (np.float32, np.float64))
-    for name in ("E", "p", "v"):
-        exact = getattr(wide.last, name)
-        np.testing.assert_allclose(processes[0][f"{method}-float64-{name}"], exact, rtol=0, atol=1e-10)
-    # rounding in p, 6 numbers, is a matter of luck: E, 3,600 of them, tells
-    one, two = (x - wide.last.E for x in (small.last.E, processes[0][f"{method}-float32-E"]))
-    assert 0 < np.linalg.norm(two) <= 4 * np.linalg.norm(one)
-    for name in wide.history:
-        np.testing.assert_allclose(processes[0][f"{method}-float64-{name}"], wide.history[name], rtol=0, atol=1e-12)
-        np.testing.assert_allclose(processes[0][f"{method}-float32-{name}"], small.history[name], rtol=0, atol=1e-6)
+    for dtype, tolerance in (("float32", 1e-6), ("float64", 1e-10)):
+        alone = train(corpus, 6, 25, dtype=np.dtype(dtype), **options)
+        parameters = {name: getattr(alone.last, name) for name in ("E", "p", "v")}
+        for name, expected in (parameters | alone.history).items():
+            found = processes[0][f"{method}-{dtype}-{name}"]
+            np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance, err_msg=f"{dtype} {name}")
 
 
 def test_an_interrupt_of_one_process_ends_all(processes):
@@ -253,7 +248,7 @@ def test_an_interrupt_of_one_process_ends_all(processes):
 
 def test_bytes_a_step(processes):
     # each of two processes sends what it reduces once: half of it to be added, half of it added
-    assert processes[0]["sent"] == 100 * 2 * 20_000 * 4 + 101 * 3 * 8 + 16 + 2 * 16
+    assert processes[0]["sent"] == 100 * 2 * 20_000 * 8 + 101 * 3 * 8 + 16 + 2 * 16
     assert processes[0]["messages"] == 100 + 101 + 1 + 2
 
 
@@ -266,12 +261,9 @@ def test_the_kernel_counts_the_same_bytes(processes):
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A copy of the library, whose results are its own and which trains in float64, and a folder of made reviews."""
+    """A copy of the library, whose results are its own, and a folder of made reviews."""
     folder = tmp_path_factory.mktemp("project")
     shutil.copytree(ROOT / "attnlib", folder / "attnlib", ignore=shutil.ignore_patterns("__pycache__"))
-    room = folder / "attnlib/training.py"
-    assert room.read_text().count("dtype=np.float32,") == 1
-    room.write_text(room.read_text().replace("dtype=np.float32,", "dtype=np.float64,"))
     corpus = important_tokens(900, 14, important=3, irrelevant=30, seed=2, noise=0.05)
     words = np.array(corpus.vocabulary)
     texts = [" ".join(np.repeat(words, row.astype(int))) for row in corpus.counts.toarray()]

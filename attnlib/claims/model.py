@@ -95,7 +95,7 @@ def gradients(rng):
 @gradients.control("omega without the subtraction of f_i, as if attention were not normalised")
 def _(rng):
     corpus, model = instance(rng)
-    a = backward(model.E, model.p, model.v, corpus)[1][:, 0]
+    a = backward(model.E, model.p, model.v, corpus)[1][0]
     omega = a * model.gamma
     wrong = Gradients(np.outer(a, model.v) + np.outer(omega, model.p), omega @ model.E, a @ model.E)
     return agreement(wrong, autograd_gradients(model, corpus))
@@ -128,7 +128,7 @@ def rank_two(rng):
     corpus, model = instance(rng)
     G, flat = autograd_gradients(model, corpus).E, Attention(model.E, 0 * model.p, model.v)
     plane = np.linalg.qr(np.stack([model.v, model.p], axis=1))[0]
-    ours = backward(model.E, model.p, model.v, corpus)[1] @ np.stack([model.v, model.p])
+    ours = backward(model.E, model.p, model.v, corpus)[1].T @ np.stack([model.v, model.p])
     one = singular(autograd_gradients(flat, corpus).E, 1)
     return worst(singular(G, 2), one, relative(G @ plane @ plane.T, G), relative(ours, G))
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from ..pooling import blas
+from ..threads import blas
 from . import Claim, ledger
 
 
