@@ -134,6 +134,8 @@ def test_page_fits_a_phone(visit, page):
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     wide = "all => all.filter(x => x.scrollWidth > x.clientWidth + 1).map(x => x.textContent.slice(0, 40))"
     assert tab.locator(".pst-scrollable-table-container").evaluate_all(wide) == []
+    right = "all => Math.max(0, ...all.map(x => x.getBoundingClientRect().right))"
+    assert tab.locator("article :is(img, .drawing:not(.graph) svg)").evaluate_all(right) <= 390
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -241,6 +243,9 @@ def test_page_prints(visit):
     tab.set_viewport_size({"width": 700, "height": 1000})
     for menu in (".bd-sidebar-primary", ".bd-sidebar-secondary", ".bd-header-article", ".prev-next-footer"):
         assert not any(found.is_visible() for found in tab.locator(menu).all())
+    assert tab.locator(":is(.toggle-button, .copybtn, .headerlink):visible").count() == 0
+    cut = "all => all.filter(x => x.scrollWidth > x.clientWidth + 1).map(x => x.textContent.slice(0, 40))"
+    assert tab.locator("pre:visible").evaluate_all(cut) == []
     assert solutions.count() and tab.evaluate(
         "() => [...document.querySelectorAll('div.solution p, div.solution pre')].every(x => x.getClientRects().length)"
     )

@@ -39,7 +39,7 @@ def test_the_results_are_the_stored_ones():
         corpus, runs = found["corpus"], found["joint"]["runs"]
         assert told["documents, training and test"] == f"{corpus['train']:,} + {corpus['test']:,}"
         for label, key in (
-            ("rank correlation of score and posterior difference, 5 seeds", "z_delta"),
+            ("rank correlation of score and size of the posterior difference, 5 seeds", "z_delta"),
             ("test accuracy, 5 seeds", "test_accuracy"),
         ):
             values = [run[key] for run in runs]
