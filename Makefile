@@ -30,7 +30,9 @@ nightly: setup ## the same with thousands of random cases a property
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 --dist loadfile
 
 coverage: setup ## which lines of the library no test runs; fails below 95 %
-	$(BIN)/python -m coverage run --source=attnlib -m pytest --ignore=tests/test_book.py --ignore=tests/test_book_build.py
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest -n 2 --dist loadfile $(patsubst %,--ignore=%,$(wildcard tests/test_book*.py tests/test_explore*.py tests/test_lab.py))
+	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report -m --skip-covered --fail-under=95
 
 check: setup ## measure every claim of the book, and the controls that must fail

@@ -18,12 +18,26 @@ sys.path.insert(0, str(ROOT / "book/_ext"))
 import names  # noqa: E402
 import notebooks  # noqa: E402
 
-NOTED = ("trusted", "collapsed", "execution", "scrolled")  # metadata that JupyterLab adds to cells
+NOTED = (
+    "trusted",
+    "collapsed",
+    "execution",
+    "scrolled",
+    "jupyter",
+)  # metadata that JupyterLab, or `fold`, adds to cells
+FOLDED = (
+    "hide-input",
+    "hide-cell",
+    "remove-input",
+    "remove-cell",
+)  # tags of cells whose code the book folds or leaves out
 HEADER = re.compile(r"\A---\n.*?\n---\n\n?", re.DOTALL)
 FRONT = re.compile(r"\A---\nmath:\n.*?\n---\n", re.DOTALL)
 LINK = re.compile(r'\[(?:[^\[\]]|\[[^\[\]]*\])*\]\([\w.]+ "((?:cite:[pt]|doc|eq|ref|numref|prf:ref)) ([^"\n]+)"\)')
 DISPLAY = re.compile(r"^( *)\$\$\n((?:(?!\$\$).)*?)\n\1\$\$$", re.DOTALL | re.MULTILINE)
 UNNUMBERED = re.compile(r"^( *)```\{math\}\n *:enumerated: false\n(.*?)\n\1```$", re.DOTALL | re.MULTILINE)
+CANNOT = re.compile(r"^```\{(ledger|explore)\} (\w+)\n```$", re.MULTILINE)
+INSTEAD = "*Here the page of the book shows what JupyterLab cannot: {} {}.*"
 VALUE = re.compile(r"\{abbr\}`[^`(]* \((glue:[\w:]+) ([^`)]+)\)`")
 
 
@@ -43,6 +57,7 @@ def shown(source: str, chapter: str, values: dict[str, str]) -> str:
         where = target if kind == "doc" else book.labels[target].chapter
         return written if where == chapter and kind != "numref" else f'[{words}]({where}.md "{kind} {inside}")'
 
+    source = CANNOT.sub(INSTEAD.format(r"\1", r"\2"), source)
     source = DISPLAY.sub(
         r"\1```{math}\n\1:enumerated: false\n\2\n\1```", source
     )  # the book numbers labelled displays only
@@ -56,8 +71,27 @@ def written(source: str) -> str:
     >>> written(shown(cell, "model", {"steps": "7"})) == cell
     True
     """
+    source = re.sub(re.escape(INSTEAD).replace(r"\{\}", r"(\w+)"), r"```{\1} \2\n```", source)
     source = UNNUMBERED.sub(r"\1$$\n\2\n\1$$", FRONT.sub("", source)).replace(":enumerated: false\n", "")
     return VALUE.sub(r"{\1}`\2`", LINK.sub(r"{\1}`\2`", source))
+
+
+def fold(notebook) -> None:
+    """Hide the code that the book folds, and that of solutions; a click in JupyterLab shows it.
+
+    >>> text = "{{solution-{}}}\\n\\n```{{code-cell}}\\n1\\n```\\n\\n"
+    >>> notebook = jupytext.reads(text.format("start") + text.format("end"), "md:myst")
+    >>> fold(notebook)
+    >>> [cell.metadata.get("jupyter") for cell in notebook.cells if cell.cell_type == "code"]
+    [{'source_hidden': True}, None]
+    """
+    solution = False
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            for mark in re.findall(r"\{solution-(start|end)\}", cell.source):
+                solution = mark == "start"
+        elif solution or {*FOLDED} & {*cell.metadata.get("tags", ())}:
+            cell.metadata["jupyter"] = {"source_hidden": True}
 
 
 def front(chapter: str) -> str:
@@ -91,6 +125,7 @@ class BookContents(jupytext.TextFileContentsManager):
             notebook.metadata.setdefault("kernelspec", {"name": "python3", "display_name": "Python 3"})
             texts = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
             values = self.values(path) if any("{glue:" in cell.source for cell in texts) else {}
+            fold(notebook)
             for cell in texts:
                 cell.source = shown(cell.source, chapter, values)
             if texts and chapter in names.book(ROOT).numbers:

@@ -17,6 +17,7 @@ import names
 import nbformat
 import notebooks
 import pytest
+import test_index
 from attnlib.claims import ledger
 from bs4 import BeautifulSoup
 from myst_nb.core.config import NbParserConfig
@@ -126,10 +127,24 @@ def test_figures_take_the_colour_of_the_page(visit, scheme):
     assert (lightness[0] < 0.4 and lightness[1] > 0.9) if scheme == "light" else lightness[0] > 0.6 > 0.3 > lightness[1]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", PAGES + ["search", "genindex"])
 def test_page_fits_a_phone(visit, page):
+    """No page is wider than the screen, and no table of text has to be pushed aside."""
     tab = visit(page, width=390)
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    wide = "all => all.filter(x => x.scrollWidth > x.clientWidth + 1).map(x => x.textContent.slice(0, 40))"
+    assert tab.locator(".pst-scrollable-table-container").evaluate_all(wide) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_formulas_and_cells_fit_a_wide_page(visit, page):
+    tab = visit(page, width=1280)
+    tab.wait_for_load_state()
+    wide = "all => all.filter(x => x.scrollWidth > x.clientWidth + 1).map(x => x.textContent.slice(0, 40))"
+    assert tab.locator(".cell pre:visible").evaluate_all(wide) == []
+    room = """all => all.filter(x => x.querySelector("mjx-math").getBoundingClientRect().width > x.clientWidth + 2)
+                       .map(x => x.previousSibling?.textContent ?? x.parentElement.id)"""
+    assert tab.locator("mjx-container[display]:visible").evaluate_all(room) == []
 
 
 def test_every_statement_shows_its_evidence(visit):
@@ -289,3 +304,29 @@ def test_notebook_for_download_runs_anywhere(book, chapter, tmp_path):
 def test_says_which_notebooks_were_not_run():
     if not NIGHTLY:
         pytest.skip("LEFT OUT: of the notebooks for download only intro and margin are run; make nightly runs all")
+
+
+def test_the_index_leads_to_its_places(book):
+    """Every entry of the sources is in the index, and every link of the index ends at a place that exists."""
+    soup = BeautifulSoup((book / "genindex.html").read_text(), "html.parser")
+    ids, links = {}, soup.select("table.genindextable a[href]")
+    for link in links:
+        page, _, anchor = link["href"].partition("#")
+        if page not in ids:
+            ids[page] = {tag["id"] for tag in BeautifulSoup((book / page).read_text(), "html.parser").select("[id]")}
+        assert anchor in ids[page], link["href"]
+    listed = [" ".join(link.text.split()) for link in links]
+    written = {entry.rpartition("; ")[2] for entry in test_index.entries()} - {"SVM", "ATT-SVM", "GMM", "LMM"}
+    assert len(links) >= 150 and written <= set(listed)
+    see = [
+        item.text.strip() for item in soup.select("table.genindextable li li") if item.text.strip().startswith("see ")
+    ]
+    assert len(see) == 4 and {word.removeprefix("see ") for word in see} <= set(listed)
+
+
+@pytest.mark.parametrize("page", ["book/intro", "book/flow", "search", "genindex"])
+def test_every_page_leads_to_the_index(visit, page):
+    tab = visit(page)
+    tab.locator(".bd-sidebar-primary").get_by_role("link", name="Index", exact=True).click()
+    tab.wait_for_url("**/genindex.html*")
+    assert tab.get_by_role("link", name="barrier", exact=True).is_visible()

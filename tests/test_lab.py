@@ -71,7 +71,12 @@ def lab(browser, tmp_path_factory):
     settings = {"JUPYTER_CONFIG_PATH": home / "lab", "JUPYTER_CONFIG_DIR": home / "config", "PYTHONPATH": ROOT}
     settings |= {"JUPYTER_RUNTIME_DIR": home / "runtime", "IPYTHONDIR": home / "ipython"}
     command = [Path(sys.executable).with_name("jupyter-lab"), "book", "--no-browser", "--allow-root"]
-    command += ["--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", f"--IdentityProvider.token={token}"]
+    command += [
+        "--LabApp.expose_app_in_browser=True",
+        "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.port={port}",
+        f"--IdentityProvider.token={token}",
+    ]
     with open(home / "log", "w") as log:
         environment = os.environ | {key: str(value) for key, value in settings.items()}
         server = subprocess.Popen(command, cwd=home, env=environment, stdout=log, stderr=log)
@@ -119,6 +124,11 @@ def test_lab_opens_on_the_table_of_contents(tab):
     assert tab.outside == []
 
 
+IDLE = "jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status == 'idle'"
+LAST = """n => [...jupyterapp.shell.currentWidget.content.model.cells]
+                .filter(cell => cell.type == "code").at(-1).executionCount == n"""  # folded cells have no prompt
+
+
 @pytest.mark.parametrize("chapter", RUN)
 def test_double_click_run_all_save(lab, tab, chapter):
     file = lab[0] / f"book/{chapter}.md"
@@ -127,13 +137,13 @@ def test_double_click_run_all_save(lab, tab, chapter):
     panel = tab.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
     panel.get_by_role("heading", name=names.book().titles[chapter]).first.wait_for()
     assert panel.locator("aside.myst-error, .katex-error, .jp-RenderedMarkdown [class*=error]").count() == 0
+    tab.wait_for_function(IDLE, timeout=120_000)  # a kernel that is still starting loses the run
     panel.locator(
         ".jp-Toolbar [data-jp-item-name=restart-and-run] button, [data-jp-item-name=restart-and-run]"
     ).first.click()
     tab.locator(".jp-Dialog .jp-mod-accept").click()
-    codes = jupytext.reads(before.decode(), "md:myst").cells
-    last = f"[{sum(cell.cell_type == 'code' for cell in codes)}]:"
-    panel.locator(".jp-CodeCell .jp-InputPrompt").last.get_by_text(last, exact=True).wait_for(timeout=240_000)
+    codes = [cell for cell in jupytext.reads(before.decode(), "md:myst").cells if cell.cell_type == "code"]
+    tab.wait_for_function(LAST, arg=len(codes), timeout=240_000)
     errors = panel.locator(
         ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error'], [data-mime-type$=stderr]"
     )

@@ -48,8 +48,8 @@ MUTANTS = [
     Mutant(
         "attention.py",
         "p and v exchanged",
-        "np.stack([p, v], axis=1)",
-        "np.stack([v, p], axis=1)",
+        "for w in (p, v)]",
+        "for w in (v, p)]",
         "prop-bag",
     ),
     Mutant(

@@ -11,7 +11,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-STEP, ROW, HEIGHT, PILL, LEFT = 85, 92, 26, 76, 6  # of the graph, in pixels
+STEP, ROW, HEIGHT, PILL, LEFT = 75, 92, 26, 70, 6  # of the graph, in pixels
 
 
 def number(x) -> str:
@@ -19,17 +19,20 @@ def number(x) -> str:
         return "none"
     if x == 0:
         return "0"
-    return f"{x:.2g}" if 1e-3 <= x < 1e4 else f"{x:.0e}".replace("e-0", "e-").replace("e+0", "e")
+    mantissa, exponent = f"{x:.0e}".split("e")
+    return f"{float(f'{x:.2g}'):g}" if 1e-3 <= x < 1e4 else f"{mantissa}e{int(exponent)}"
 
 
 def badge(record, book) -> str:
     """One line: the kind of evidence, residual and tolerance, seeds, controls."""
     mark, state = ("✓", "holds") if record["ok"] else ("✗", "fails")
     failing = sum(control["ok"] for control in record["controls"])
+    controls = "its control fails as it must"
+    if len(record["controls"]) != 1 or not failing:
+        controls = f"{failing} of {len(record['controls'])} controls fail as they must"
     text = (
         f"{record['kind']}: residual {number(record['outcome']['residual'])}, tolerance {number(record['tolerance'])}, "
-        f"{record['seeds']} {'seed' if record['seeds'] == 1 else 'seeds'}; "
-        f"{failing} of {len(record['controls'])} {'control' if len(record['controls']) == 1 else 'controls'} fail as they must"
+        f"{record['seeds']} {'seed' if record['seeds'] == 1 else 'seeds'}; {controls}"
     )
     return (
         f'<p class="evidence {state}"><a href="{book.evidence(record["id"])}" title="{escape(record["statement"])}">'
@@ -115,7 +118,7 @@ def matrix(records, claims, book) -> str:
         )
         meanings = "".join(f"<dt>{escape(name)}</dt><dd>{escape(ASSUMPTIONS[name])}</dd>" for name in names)
         tables.append(
-            f'<h3>{escape(book.title(chapter))}</h3><div class="scroll" tabindex="0" role="region" aria-label="Assumptions of '
+            f'<h3 class="part">{escape(book.title(chapter))}</h3><div class="scroll" tabindex="0" role="region" aria-label="Assumptions of '
             f'{escape(book.title(chapter), quote=True)}"><table class="matrix"><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>'
             f"<details><summary>what the assumptions say</summary><dl>{meanings}</dl></details>"
         )

@@ -9,6 +9,7 @@ _fence = re.compile(r"\s*(?P<mark>`{3,}|:{3,})(?:\{(?P<name>[\w:-]+)\}\s*(?P<tit
 _option = re.compile(r"\s*:([\w-]+):\s*(.*?)\s*$")
 _dollars = re.compile(r"(.*)\$\$\s*\(([\w:-]+)\)\s*$")
 ADMONITIONS = ("note", "tip", "important", "warning", "admonition", "seealso", "dropdown")
+SILENT = ("solution-end", "index")  # of these nothing is shown
 
 
 def markdown(source: str, book: names.Book, values: dict[str, str], macros: dict) -> str:
@@ -80,7 +81,7 @@ def _label(waiting):
 
 
 def _known(name):
-    return name.startswith("prf:") or name in (*ADMONITIONS, "math", "exercise", "solution-start", "solution-end")
+    return name.startswith("prf:") or name in (*ADMONITIONS, *SILENT, "math", "exercise", "solution-start")
 
 
 def _tag(label, book):
