@@ -103,6 +103,26 @@ def test_basins_differ_in_colour(visit):
     assert seen > 1
 
 
+def test_five_selections_and_four_colours(visit):
+    """Basins come and go as D4 moves: of selections that are reached or locally optimal, none share a colour but grey."""
+    tab, most = visit("plane"), 0
+    tab.get_by_label("Start from").select_option("four documents on a circle")
+    tab.locator("[data-token=D4]").focus()
+    for key in ["ArrowUp"] * 6 + ["ArrowRight"] * 8 + ["ArrowDown"] * 12 + ["ArrowLeft"] * 16:
+        tab.keyboard.press(f"Shift+{key}")
+        rows = tab.locator("tr[data-selection]").evaluate_all(
+            "all => all.map(x => [x.cells[2].textContent, x.cells[3].textContent, x.querySelector('i').style.background])"
+        )
+        tints = [tint for optimal, share, tint in rows if share != "0 %" or optimal == "yes"]
+        coloured = [tint for tint in tints if tint != "rgb(127, 127, 127)"]
+        assert len(set(coloured)) == len(coloured)
+        assert "rgb(127, 127, 127)" not in [
+            tint for _, share, tint in rows if share != "0 %"
+        ]  # at most three are reached
+        most = max(most, len(tints))
+    assert most > 4
+
+
 def test_the_background_is_where_the_flow_goes(visit, presets):
     """The colour of each cell of the canvas is that of the selection that the library's flow reaches from there."""
     tab, rng = visit("plane"), np.random.default_rng(8)

@@ -102,7 +102,8 @@
       const old = colours;
       colours = new Map();
       for (const keys of groups) {
-        for (const key of keys) if (old.has(key) && free(old.get(key))) colours.set(key, old.get(key));
+        for (const key of keys)
+          if (old.has(key) && old.get(key) !== GREY && free(old.get(key))) colours.set(key, old.get(key));
         keys.forEach(colour);
       }
     }
